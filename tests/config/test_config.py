@@ -208,3 +208,9 @@ def test_servers_that_cannot_be_used_are_refused(sections: dict[str, Any], words
 def test_adapters_alone_are_not_sent_to_servers() -> None:
     with pytest.raises(ConfigError, match=r"set lora\.sync=merged"):
         make_config(generator={"servers": ["http://a:1"]}, lora={"sync": "adapter"})
+
+
+def test_dora_is_refused_where_engines_apply_adapters() -> None:
+    assert make_config(lora={"dora": True}).lora
+    with pytest.raises(ConfigError, match=r"vLLM's LoRA does not know DoRA; set lora\.sync=merged, or"):
+        make_config(lora={"dora": True, "sync": "adapter"})

@@ -34,6 +34,11 @@ pytestmark = pytest.mark.slow(together=True)
 
 TOLERANCE = 1e-4
 TARGETS = ["*.layers.*.self_attn.?_proj.weight", "*.visual.*.mlp.*"]
+KINDS: dict[str, dict[str, Any]] = {
+    "merged": {},
+    "adapter": {"sync": "adapter"},
+    "dora": {"dora": True, "targets": [*TARGETS, "*.visual.merger.*"]},
+}
 
 
 @dataclass
@@ -75,7 +80,7 @@ class Adapted:
         return np.sort(torch.cat(found).numpy())
 
 
-@pytest.fixture(scope="module", params=["merged", "adapter"])
+@pytest.fixture(scope="module", params=["merged", "adapter", "dora"])
 def adapted(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, local_ray: None
 ) -> Iterator[Adapted]:
@@ -84,7 +89,7 @@ def adapted(
     processor = open_tiny(base)
     config = make_config(
         base,
-        lora={"rank": 4, "alpha": 8, "targets": TARGETS, "sync": request.param},
+        lora={"rank": 4, "alpha": 8, "targets": TARGETS, **KINDS[request.param]},
         run={"dir": root},
         profile={"steps": [0]},
         algorithm={"kl_coef": 0.1},
@@ -120,7 +125,9 @@ def test_only_targets_change_in_the_saved_model(adapted: Adapted) -> None:
     assert any(".visual." in name for name in changed)
     attention = {n for n in before if ".language_model.layers." in n and n.endswith("_proj.weight") and "self_attn" in n}  # fmt: skip  # noqa: E501
     mlp = {n for n in before if ".visual." in n and ".mlp." in n and n.endswith("weight")}
-    assert changed == attention | mlp
+    assert adapted.config.lora
+    merger = {n for n in before if ".merger.linear" in n and n.endswith("weight")}
+    assert changed == attention | mlp | (merger if adapted.config.lora.dora else set())
 
 
 def test_merged_model_adapter_and_trainer_agree(adapted: Adapted) -> None:

@@ -27,6 +27,7 @@ from vlrl.config.memory import (
     OptimConfig,
     ProfileConfig,
     VisionCacheConfig,
+    require_mergeable,
     require_nothing_frozen,
 )
 from vlrl.config.names import nearest_key, renamed
@@ -199,7 +200,7 @@ class Config(Section):
         for require in (
             *(require_baseline, require_use_of_groups, require_effect, require_nothing_frozen),
             *(require_use_of_replay, require_place_for_critic, require_place_for_policies),
-            require_use_of_servers,
+            *(require_use_of_servers, require_mergeable),
         ):
             require(self)
         if self.preferences is not None:

@@ -22,11 +22,30 @@ class LoraConfig(Section):
     """An adapter is scaled by alpha / rank."""
     rslora: bool = False
     """Scale it by alpha / √rank, with which adapters of a large rank learn as much as small ones."""
+    dora: bool = False
+    """Train each row's length apart from its direction (DoRA), for more memory and time; engines get merged
+    weights."""
     targets: list[str] = Field(["language_layers"], min_length=1)
     """Linear layers that get an adapter: language_layers, vision_tower, projector, or fnmatch patterns of
     names."""
     sync: Literal["merged", "adapter"] = "merged"
     """What engines are sent: the whole model with adapters merged, or the adapters alone, for vLLM's LoRA."""
+
+
+def require_mergeable(config: Config) -> None:
+    """Raise ValueError for DoRA where adapters are not merged: nobody serves them as they are."""
+    if config.lora is None or not config.lora.dora:
+        return
+    if config.policies:
+        raise ValueError(
+            f"lora.dora with policies={', '.join(config.policies)}: engines apply several policies' adapters "
+            "themselves, and vLLM's LoRA does not know DoRA; set lora.dora=false"
+        )
+    if config.lora.sync == "adapter":
+        raise ValueError(
+            "lora.dora with lora.sync=adapter: vLLM's LoRA does not know DoRA; set lora.sync=merged, or "
+            "lora.dora=false"
+        )
 
 
 def require_nothing_frozen(config: Config) -> None:

@@ -67,6 +67,7 @@ ALIASES: Mapping[str, str] = {
     "lora_r": "lora.rank",
     "lora_alpha": "lora.alpha",
     "use_rslora": "lora.rslora",
+    "use_dora": "lora.dora",
     "lora_target_modules": "lora.targets",
     "teacher_model_name_or_path": "algorithm.teacher.path",
     # verl

@@ -23,10 +23,11 @@ def served_config(model: str) -> tuple[str, dict[str, Any]]:
     path = model if not folder.is_dir() else str(folder.resolve())
     if (said := read_provenance(folder)) is not None:
         if said.get("kind") == "adapter":
-            raise ConfigError(
-                f"{model} is an adapter alone; export with --merge-lora, or give vLLM its base: vllm serve "
-                f"{said['config']['model']['path']} --enable-lora --lora-modules {name}={model}"
-            )
+            path = said["config"]["model"]["path"]
+            other = f", or give vLLM its base: vllm serve {path} --enable-lora --lora-modules {name}={model}"
+            if (said["config"].get("lora") or {}).get("dora"):
+                other = "; vLLM's LoRA does not know DoRA"
+            raise ConfigError(f"{model} is an adapter alone; export with --merge-lora{other}")
         tree = said["config"]
     elif folder.is_dir() and is_run(folder):
         tree, path = run_config(folder), str(find_weights(folder).folder.resolve())

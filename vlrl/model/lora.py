@@ -1,9 +1,10 @@
 """Low-rank adapters (LoRA, arXiv 2106.09685) by peft: trained alone; merged, or as they are, for the engine.
 
 W' = W + alpha/rank · B·A (Eq. 3, scaled as in §4.1), or with lora.rslora alpha/√rank (rsLoRA, arXiv
-2312.03732, Eq. 4). The saved model gets W', the engine W' too or A and B
-alone (lora.sync); a rank adds only the rows that its slice of W holds, so nobody gathers W. The model with
-its adapters off is the starting one, which makes a second copy as the KL term's reference needless.
+2312.03732, Eq. 4), and with lora.dora (DoRA, arXiv 2402.09353, Eq. 5) each row of it made as long as a
+trained magnitude. The saved model gets W', the engine W' too or A and B alone (lora.sync), see
+`vlrl.model.adapters`. The model with its adapters off is the starting one, which makes a second copy as the
+KL term's reference needless.
 
 Several policies are several adapters on the one model, all active, each on the tokens of its own policy
 (`vlrl.model.policies.masks`).
@@ -30,7 +31,9 @@ from vlrl.seeds import derive_seed
 
 ADAPTER = "default"
 """Name of the one adapter where there are no policies by name."""
-_BASE = ".base_layer."
+BASE_INFIX = ".base_layer."
+"""What names of an adapted layer's own weights have in addition."""
+MAGNITUDE = ".lora_magnitude_vector.weight"
 
 
 def add_adapters(
@@ -61,12 +64,13 @@ def add_adapters(
         r=options.rank,
         lora_alpha=options.alpha,
         use_rslora=options.rslora,
+        use_dora=options.dora,
         target_modules=targets,
         bias="none",
     )
     seeds = {name: derive_seed(seed, "policy", name) for name in policies or ()} or {ADAPTER: seed}
     for name, own in seeds.items():
-        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings(), _gathering(options.dora):
             warnings.filterwarnings(
                 "ignore", "Already found a `peft_config` attribute"
             )  # of the policy before
@@ -79,6 +83,19 @@ def add_adapters(
     model.vlrl_peft_config = config
 
 
+@contextmanager
+def _gathering(needed: bool) -> Iterator[None]:
+    """Let peft gather each layer's split weight while it measures the rows that DoRA's magnitudes begin at.
+
+    peft asks transformers whether there is ZeRO-3, which knows of it only as long as such an object lives.
+    """
+    from transformers.integrations import HfDeepSpeedConfig
+
+    told = HfDeepSpeedConfig({"zero_optimization": {"stage": 3}}) if needed else None
+    yield
+    del told
+
+
 def _activate_all(model: Any, targets: Sequence[str], policies: Mapping[str, PolicyConfig]) -> None:
     """Let all policies' adapters act, and be trained but for copies; peft leaves only the last one active."""
     if vision := [name for name in targets if part_of(f"{name}.weight") in VISION_PARTS]:
@@ -86,7 +103,7 @@ def _activate_all(model: Any, targets: Sequence[str], policies: Mapping[str, Pol
             f"lora.targets name {vision[0]!r}, of the vision tower or projector, with policies="
             f"{', '.join(policies)}: an image's features are computed once for all policies; leave it out"
         )
-    for layer in _adapted(model).values():
+    for layer in adapted_layers(model).values():
         layer.set_adapter(list(policies))
     for name, parameter in model.named_parameters():
         if ".lora_" in name:
@@ -124,7 +141,7 @@ def adapter_targets(model: nn.Module, options: LoraConfig) -> list[str]:
 @contextmanager
 def adapters_off(model: nn.Module) -> Iterator[None]:
     """The starting model, for the length of a block; peft's own switch would also stop the training."""
-    layers = list(_adapted(model).values())
+    layers = list(adapted_layers(model).values())
     try:
         for layer in layers:
             layer._disable_adapters = True
@@ -136,7 +153,7 @@ def adapters_off(model: nn.Module) -> Iterator[None]:
 
 def base_name(name: str) -> str | None:
     """A parameter's name in the model without adapters; None for an adapter's own."""
-    return None if ".lora_" in name else name.replace(_BASE, ".")
+    return None if ".lora_" in name else name.replace(BASE_INFIX, ".")
 
 
 def adapter_state(model: nn.Module) -> dict[str, Tensor]:
@@ -199,38 +216,6 @@ def slice_of(parameter: Any) -> torch.Tensor:
     return copy
 
 
-def merged_shards(
-    model: nn.Module, adapters: Mapping[str, Tensor], rank: int, device: torch.device
-) -> Iterator[tuple[str, Tensor]]:
-    """(name without adapters, this rank's flat slice with them added) of every parameter, then the buffers.
-
-    A persistent buffer is yielded whole by every rank: it is rank 0's slice, and those of the others lie past
-    its end, where nothing is taken from them.
-
-    Args:
-        model: partitioned by ZeRO-3.
-        adapters: of `adapter_state`; empty without LoRA.
-        rank: whose slices.
-        device: that adds them, also to slices that lie elsewhere.
-    """
-    adapted = _adapted(model) if adapters else {}
-    named: Iterable[tuple[str, Any]] = model.named_parameters()
-    for name, parameter in named:
-        published = base_name(name)
-        if published is None:
-            continue
-        shard = slice_of(parameter)
-        path = name.partition(_BASE)[0]
-        if path in adapted and name.endswith(".weight") and _BASE in name:
-            low, high = (adapters[f"{path}.lora_{half}.weight"] for half in "AB")
-            scale = float(adapted[path].scaling[ADAPTER])
-            start = rank * shard.numel()
-            shard = _added(shard.to(device), low.to(device), high.to(device), scale, start)
-        yield published, shard
-    for name, buffer in persistent_buffers(model):
-        yield name, buffer.detach().flatten()
-
-
 def save_adapters(model: Any, adapters: Mapping[str, Tensor], folder: Path) -> None:
     """Write adapter_config.json and adapter_model.safetensors, which peft and vLLM read.
 
@@ -249,29 +234,10 @@ def _save_adapter(model: Any, adapters: Mapping[str, Tensor], folder: Path) -> N
 
     folder.mkdir(parents=True, exist_ok=True)
     model.vlrl_peft_config.save_pretrained(folder)
-    state = {f"base_model.model.{name}": tensor.contiguous() for name, tensor in adapters.items()}
+    # In peft's files a magnitude is called as its module.
+    named = {n.removesuffix(".weight") if n.endswith(MAGNITUDE) else n: t for n, t in adapters.items()}
+    state = {f"base_model.model.{name}": tensor.contiguous() for name, tensor in named.items()}
     save_file(state, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-
-
-def _added(shard: Tensor, low: Tensor, high: Tensor, scale: float, start: int) -> Tensor:
-    """A flat slice of W that begins at element `start`, with its elements of scale · high·low added.
-
-    Args:
-        shard: [n], padded past W's end, on the device that adds.
-        low: [rank, in], A.
-        high: [out, rank], B.
-        scale: alpha / rank, or alpha / √rank.
-        start: index into W flattened.
-    """
-    width, total = low.shape[1], len(high) * low.shape[1]
-    end = min(start + shard.numel(), total)
-    if start >= end:
-        return shard
-    first, last = start // width, -(-end // width)
-    rows = (high[first:last].float() @ low.float()).mul_(scale).flatten()
-    merged = shard.float().clone()
-    merged.view(-1)[: end - start] += rows[start - first * width : end - first * width]
-    return merged.to(shard.dtype)
 
 
 def _linear_layers(model: nn.Module) -> list[str]:
@@ -283,11 +249,12 @@ def _linear_layers(model: nn.Module) -> list[str]:
 def _own_parameters(model: nn.Module) -> list[tuple[str, Any]]:
     """The adapters' weights by peft's names: MODULE.lora_A.weight [rank, in], MODULE.lora_B.weight.
 
-    Of several policies: MODULE.lora_A.POLICY.weight.
+    With DoRA also MODULE.lora_magnitude_vector.weight [out]. Of several policies:
+    MODULE.lora_A.POLICY.weight.
     """
     return [(n.replace(f".{ADAPTER}.", "."), p) for n, p in model.named_parameters() if ".lora_" in n]
 
 
-def _adapted(model: nn.Module) -> dict[str, Any]:
+def adapted_layers(model: nn.Module) -> dict[str, Any]:
     """Layers that have an adapter, by name."""
     return {name: m for name, m in model.named_modules() if hasattr(m, "lora_A") and hasattr(m, "base_layer")}

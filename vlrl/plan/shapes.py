@@ -182,8 +182,9 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
         num_trained = count - sum(policy.copies is not None for policy in config.policies.values())
         for name in adapter_targets(model, config.lora):
             shape, part = model.get_submodule(name).weight.shape, part_of(f"{name}.weight")
-            trained[part] += num_trained * config.lora.rank * sum(shape)
-            adapters += count * config.lora.rank * sum(shape)
+            size = config.lora.rank * sum(shape) + (shape[0] if config.lora.dora else 0)
+            trained[part] += num_trained * size
+            adapters += count * size
             outputs[part] += count * shape[0]
     found = trained_config(found)
     text, vision = found.get_text_config(), found.vision_config

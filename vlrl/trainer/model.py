@@ -17,7 +17,7 @@ from vlrl.errors import ConfigError
 from vlrl.model.feature_cache import FeatureCache, fingerprint
 from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.model.logprobs import TreeLogprobs, TreeModel
-from vlrl.model.lora import add_adapters
+from vlrl.model.lora import adapted_layers, add_adapters
 from vlrl.model.omni.thinker import model_class
 from vlrl.model.parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
 from vlrl.model.scored.files import load_scored
@@ -240,8 +240,10 @@ def make_leaves(module: TreeModel) -> None:
     DeepSpeed follows such a block's backward pass by its inputs and its output, so these are left alone:
     parts of a block, which may be called by keywords alone (SmolVLM's attention), and a tower whose features
     are picked from its hidden states (LLaVA's), which a hook of transformers takes out early.
+
+    A layer with DoRA is such a block wherever it is: it reads its base layer's weight beside calling it.
     """
-    from deepspeed.utils import set_z3_leaf_modules
+    from deepspeed.utils import set_z3_leaf_module, set_z3_leaf_modules
 
     model = module.model
     picked = model.model.vision_tower if hasattr(model.config, "vision_feature_layer") else None
@@ -249,9 +251,13 @@ def make_leaves(module: TreeModel) -> None:
     lists = (m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and m not in tower)
     names = set(model._no_split_modules or [])
     classes = {type(layer) for layers in lists for layer in layers if type(layer).__name__ in names}
-    if classes:
-        for layer in set_z3_leaf_modules(module, list(classes)):
-            layer.register_forward_pre_hook(_with_grad_at_input)
+    leaves = set_z3_leaf_modules(module, list(classes)) if classes else []
+    inside = {part for leaf in leaves for part in leaf.modules()}
+    alone = [m for m in adapted_layers(model).values() if m.lora_magnitude_vector and m not in inside]
+    for layer in alone:
+        set_z3_leaf_module(layer, True)
+    for layer in [*leaves, *alone]:
+        layer.register_forward_pre_hook(_with_grad_at_input)
 
 
 def _with_grad_at_input(layer: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:

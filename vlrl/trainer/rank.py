@@ -16,9 +16,10 @@ from vlrl.algorithm.ordered import choose_ordered, ordered
 from vlrl.batch import Frames, MicroBatch
 from vlrl.choices import MachineChoice
 from vlrl.config import Config
+from vlrl.model.adapters.merge import merged_shards
 from vlrl.model.attention import require_device
 from vlrl.model.logprobs import TreeLogprobs
-from vlrl.model.lora import adapter_shards, adapter_state, layout_of, merged_shards, sent_alone
+from vlrl.model.lora import adapter_shards, adapter_state, layout_of, sent_alone
 from vlrl.model.sequence_parallel import join_group, require_heads, shared_sums
 from vlrl.storage.shared_folder import SharedFile, WrittenFiles
 from vlrl.trainer.choices import choose_for

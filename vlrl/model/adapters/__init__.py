@@ -1,0 +1,1 @@
+"""Adapters merged into the weights that engines and saved models get."""
