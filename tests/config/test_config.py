@@ -210,6 +210,14 @@ def test_adapters_alone_are_not_sent_to_servers() -> None:
         make_config(generator={"servers": ["http://a:1"]}, lora={"sync": "adapter"})
 
 
+def test_muon_is_refused_where_its_states_cannot_lie() -> None:
+    with pytest.raises(ConfigError, match=r"no Muon; set optim\.state=float32, or optim\.name=adamw"):
+        make_config(optim={"name": "muon", "state": "8bit"})
+    offloaded = {"offload_optimizer": True, "offload_dir": "/tmp"}
+    with pytest.raises(ConfigError, match=r"remove trainer\.offload_dir, which offloads to host memory"):
+        make_config(optim={"name": "muon"}, trainer=offloaded)
+
+
 def test_dora_is_refused_where_engines_apply_adapters() -> None:
     assert make_config(lora={"dora": True}).lora
     with pytest.raises(ConfigError, match=r"vLLM's LoRA does not know DoRA; set lora\.sync=merged, or"):

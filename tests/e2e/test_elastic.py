@@ -39,6 +39,8 @@ CASES: dict[str, dict[str, Any]] = {
     "adapters": {"lora": {"rank": 3, "targets": ["language_layers", "vision_tower"]}},
     "a frozen tower": {"model": {"freeze": ["vision_tower"]}},
     "offloaded": {"trainer": {"offload_optimizer": True, "offload_parameters": True}},
+    "muon": {"optim": {"name": "muon"}},
+    "muon, offloaded": {"optim": {"name": "muon"}, "trainer": {"offload_optimizer": True}},
 }
 """What is unlike the default: each has slices or states of its own kind."""
 
@@ -73,7 +75,7 @@ def batch_for(model: Path, num_ranks: int, seed: int) -> Batch:
 def trainer_of(model: Path, case: dict[str, Any], num_ranks: int) -> Iterator[Trainer]:
     """A trainer whose steps follow the gradient: with a small eps they would follow its rounding's sign."""
     options = {"cpus_per_rank": 0.25, "num_ranks": num_ranks, **case.get("trainer", {})}
-    sections = {**case, "trainer": options, "optim": {"eps": 1e-2}}
+    sections = {**case, "trainer": options, "optim": {"eps": 1e-2, **case.get("optim", {})}}
     of_model = {"path": str(model), **sections.pop("model", {})}
     trainer = Trainer(parse_config(make_config(**sections).model_dump(mode="json") | {"model": of_model}), [])
     try:
@@ -108,7 +110,8 @@ def test_weights_and_states_of_two_ranks_are_those_of_one_and_of_four(
         saved = weights(two)
         step(two, model, 2, seeds=[3])
         expected = weights(two)
-    states = whole_states(tmp_path / "saved", tmp_path / "whole")
+    only_adam = not case.startswith("muon")  # DeepSpeed's conversion knows no other states
+    states = whole_states(tmp_path / "saved", tmp_path / "whole") if only_adam else {}
     assert largest_difference(saved, expected) > 100 * TOLERANCE
     assert all(float(kinds["exp_avg"].abs().max()) > 0 for kinds in states.values())
     for num_ranks in OTHERS:
@@ -119,6 +122,8 @@ def test_weights_and_states_of_two_ranks_are_those_of_one_and_of_four(
             step(trainer, model, num_ranks, seeds=[3])
             bound = 2.0**-8 if case == "bfloat16" else 1e-5  # sums over ranks are rounded otherwise
             assert largest_difference(weights(trainer), expected) <= bound
+        if not only_adam:
+            continue
         found = whole_states(tmp_path / f"again-{num_ranks}", tmp_path / f"whole-{num_ranks}")
         assert found.keys() == states.keys()
         for name, kinds in states.items():

@@ -20,7 +20,7 @@ SEVEN = ModelShape(
              "language_layers": 6_527_000_000, "head": 545_000_000},
     adapters=0, adapted_outputs={},
     language=stack(28, 3584, 18944, 233_000_000), vision=stack(32, 1280, 3420, 20_000_000),
-    vocab=152064, patch=14, patches_per_token=4, weight_bytes=2,
+    vocab=152064, patch=14, patches_per_token=4, weight_bytes=2, num_matrix_weights=7_200_000_000,
 )  # fmt: skip
 
 

@@ -21,14 +21,9 @@ from vlrl.model.recurrent.tree import RecurrentTree
 from vlrl.model.tree_attention import BlockAttention, block_sizes
 from vlrl.plan.changes import fitting_changes
 from vlrl.plan.machine import PlannedMachine
-from vlrl.plan.memory import (
-    BUCKET_PARAMS,
-    MAX_LIVE_PARAMS,
-    UPDATED_PARAMS,
-    key_values,
-    stack_bytes,
-)
+from vlrl.plan.memory import BUCKET_PARAMS, MAX_LIVE_PARAMS, UPDATED_PARAMS
 from vlrl.plan.predict import GIB, predict
+from vlrl.plan.saved.layers import key_values, stack_bytes
 from vlrl.plan.shapes import read_shape
 from vlrl.plan.workload import Prompts, workload
 
@@ -164,6 +159,9 @@ def test_each_saving_saves_its_own_part() -> None:
     small = config.model_copy(update={"optim": config.optim.model_copy(update={"state": "8bit"})})
     moments = predict(small, prompts, GPU, SEVEN).memory.optimizer - SEVEN.num_params  # 4 bytes on 4 ranks
     assert moments == pytest.approx((plain.memory.optimizer - SEVEN.num_params) / 4, rel=0.02)
+    muon = config.model_copy(update={"optim": config.optim.model_copy(update={"name": "muon"})})
+    saved = plain.memory.optimizer - predict(muon, prompts, GPU, SEVEN).memory.optimizer
+    assert saved == SEVEN.num_matrix_weights  # one moment of 4 bytes on 4 ranks
     more = predict(with_trainer(config, num_ranks=8), prompts, GPU, SEVEN)
     assert more.memory.optimizer == pytest.approx(plain.memory.optimizer / 2, rel=1e-6)
     assert more.train_seconds == pytest.approx(plain.train_seconds / 2, rel=0.05)

@@ -74,6 +74,7 @@ def test_more_steps_alone_change_no_experiment(run_dir: Path) -> None:
         (["lora={rank: 8}"], "lora: null → absent: the checkpoint has"),
         (["run.seed=3"], "run.seed: 0 → 3"),
         (["optim.state=8bit"], "optim.state"),
+        (["optim.name=muon"], "optim.name"),
         (
             ["trainer.offload_optimizer=true", "trainer.offload_dir=/tmp"],
             "trainer.offload_dir: null → '/tmp'",

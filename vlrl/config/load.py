@@ -27,8 +27,7 @@ from vlrl.config.memory import (
     OptimConfig,
     ProfileConfig,
     VisionCacheConfig,
-    require_mergeable,
-    require_nothing_frozen,
+    require_sound_training,
 )
 from vlrl.config.names import nearest_key, renamed
 from vlrl.config.options import (
@@ -198,9 +197,9 @@ class Config(Section):
     @model_validator(mode="after")
     def _what_teaches(self) -> Config:
         for require in (
-            *(require_baseline, require_use_of_groups, require_effect, require_nothing_frozen),
+            *(require_baseline, require_use_of_groups, require_effect, require_sound_training),
             *(require_use_of_replay, require_place_for_critic, require_place_for_policies),
-            *(require_use_of_servers, require_mergeable),
+            require_use_of_servers,
         ):
             require(self)
         if self.preferences is not None:

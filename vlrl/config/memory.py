@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from vlrl.config.options import Section
 
@@ -32,7 +32,23 @@ class LoraConfig(Section):
     """What engines are sent: the whole model with adapters merged, or the adapters alone, for vLLM's LoRA."""
 
 
-def require_mergeable(config: Config) -> None:
+def require_sound_training(config: Config) -> None:
+    """Raise ValueError for options of what is trained, and how, that contradict each other."""
+    for require in (_require_nothing_frozen, _require_mergeable, _require_states_in_memory):
+        require(config)
+
+
+def _require_states_in_memory(config: Config) -> None:
+    """Raise ValueError for Muon whose states are to lie on a disk, which has never been tried."""
+    if config.optim.name == "muon" and config.trainer.offload_dir is not None:
+        raise ValueError(
+            f"optim.name=muon with trainer.offload_dir={config.trainer.offload_dir}: only AdamW's states "
+            "have been swapped to a disk and resumed; remove trainer.offload_dir, which offloads to host "
+            "memory, or set optim.name=adamw"
+        )
+
+
+def _require_mergeable(config: Config) -> None:
     """Raise ValueError for DoRA where adapters are not merged: nobody serves them as they are."""
     if config.lora is None or not config.lora.dora:
         return
@@ -48,7 +64,7 @@ def require_mergeable(config: Config) -> None:
         )
 
 
-def require_nothing_frozen(config: Config) -> None:
+def _require_nothing_frozen(config: Config) -> None:
     """Raise ValueError for two ways to say what is trained."""
     if config.lora is not None and config.model.freeze:
         raise ValueError(
@@ -74,8 +90,13 @@ class ProfileConfig(Section):
 
 
 class OptimConfig(Section):
-    """AdamW and its schedule."""
+    """The optimizer and its schedule."""
 
+    name: Literal["adamw", "muon"] = "adamw"
+    """muon moves the weights of linear layers along orthogonal matrices, all else by AdamW: one moment a
+    weight in place of two; lr and weight_decay mean the same for both."""
+    momentum: float = Field(0.95, ge=0, lt=1)
+    """Muon's decay rate."""
     lr: float = Field(1e-6, gt=0)
     """Peak learning rate."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
@@ -95,3 +116,12 @@ class OptimConfig(Section):
     AdamW (pip install 'vlrl[8bit]'); the float32 copy of the weights stays."""
     max_grad_norm: float = Field(1.0, gt=0)
     """Global norm that gradients are clipped to."""
+
+    @model_validator(mode="after")
+    def _muon_in_float32(self) -> Self:
+        if self.name == "muon" and self.state == "8bit":
+            raise ValueError(
+                "optim.state=8bit with optim.name=muon: bitsandbytes has AdamW in 8 bit, and no Muon; set "
+                "optim.state=float32, or optim.name=adamw"
+            )
+        return self

@@ -44,6 +44,17 @@ def matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern)
 
 
+def hidden_matrices(model: Any) -> list[Any]:
+    """Weights of the linear layers but the head: what optim.name=muon takes for matrices.
+
+    An embedding's rows are no linear map, and fused experts no matrix.
+    """
+    from torch import nn
+
+    linear = ((n, m) for n, m in model.named_modules() if isinstance(m, nn.Linear))
+    return [m.weight for name, m in linear if part_of(f"{name}.") not in ("embeddings", "head")]
+
+
 def freeze(model: Any, patterns: Sequence[str]) -> None:
     """Take what the patterns name out of training: no gradient, no optimizer state.
 

@@ -216,7 +216,7 @@ def _engine_changes(setting: _Setting, plan: Plan | None) -> Iterator[Change]:
 
 def _changes_of_training(config: Config) -> Iterator[Change]:
     """Less is trained, or by another formula."""
-    if config.optim.state == "float32":
+    if config.optim.state == "float32" and config.optim.name == "adamw":
         yield ("optim.state=8bit",)
     if config.algorithm.kl_coef > 0:
         yield ("algorithm.kl_coef=0",)

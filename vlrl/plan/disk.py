@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vlrl.config import Config
-from vlrl.plan.memory import MOMENT_BYTES, trained_models
+from vlrl.plan.memory import state_bytes, trained_models
 from vlrl.plan.phases import GIB
 from vlrl.plan.shapes import ModelShape
 from vlrl.plan.workload import Prompts, Workload
@@ -24,10 +24,8 @@ def checkpoints_bytes(checkpoint: int, config: Config) -> int:
 
 def checkpoint_bytes(shape: ModelShape, config: Config) -> int:
     """One checkpoint: the whole model, and of what is trained the float32 copy and both moments."""
-    states = sum(model.num_trained for model in trained_models(shape)) * (
-        MASTER_BYTES + 2 * MOMENT_BYTES[config.optim.state]
-    )
-    return (shape.num_params + shape.adapters) * shape.weight_bytes + int(states)
+    states = sum(state_bytes(model, config) for model in trained_models(shape))
+    return (shape.num_params + shape.adapters) * shape.weight_bytes + states
 
 
 def rollouts_bytes(prompts: Prompts, work: Workload, config: Config) -> int:

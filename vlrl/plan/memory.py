@@ -13,15 +13,13 @@ from vlrl.config import Config
 from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.model.parts import recomputes
 from vlrl.model.tree_attention import KEPT_PAIRS
-from vlrl.plan.shapes import ModelShape, Stack
+from vlrl.plan.saved.layers import FLOAT32, key_values, layer_values, stack_bytes
+from vlrl.plan.shapes import ModelShape
 from vlrl.plan.workload import Workload
 from vlrl.trainer.choices import fuses_update
 
-FLOAT32 = 4
 MAX_LIVE_PARAMS = 1_000_000_000
 """Parameters that ZeRO-3 keeps gathered at most (DeepSpeed's stage3_max_live_parameters)."""
-DELTA_CHUNK = 64
-"""Tokens that transformers' gated delta rule reads at once."""
 BUCKET_PARAMS = 500_000_000
 """Gradients that DeepSpeed reduces at a time (reduce_bucket_size); the buffer is reserved whole on a GPU."""
 UPDATED_PARAMS = 1_000_000_000
@@ -90,6 +88,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
     ranks, size = config.trainer.world_size, shape.weight_bytes
     live = _live(shape, size)
     trained = [-(-model.num_trained // ranks) for model in trained_models(shape)]
+    states = sum(-(-state_bytes(model, config) // ranks) for model in trained_models(shape))
     buckets = [
         min(model.num_trained, BUCKET_PARAMS) if device == "cpu" else BUCKET_PARAMS
         for model in trained_models(shape)
@@ -100,20 +99,27 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         + (teacher_bytes(shape) + critic_bytes(shape)) // ranks,
         gathered=0 if ranks == 1 else live,
         gradients=sum(trained) * FLOAT32 + bucket,
-        optimizer=int(sum(trained) * (FLOAT32 + 2 * MOMENT_BYTES[config.optim.state])),
+        optimizer=states,
         activations=max(
             *(_language_activations(model, work, config, device) for model in trained_models(shape)),
             _teacher_pass(shape, work),
         ),
         vision=max(_vision_activations(model, work, config, device) for model in trained_models(shape)),
         logits=_logits(shape, work, config, device),
-        update=_update_tensors(config, device) * min(max(trained), UPDATED_PARAMS) * FLOAT32,
+        update=max(_update_bytes(model, config, device) for model in trained_models(shape)),
         process=PROCESS_BYTES[device],
         segment=_num_segments(config) * num_sent(shape, config) * size,
         host=trained[0] * FLOAT32 if keeps_mean(config) else 0,
         keeps_freed=device == "cpu",
     )
     return memory if device == "cpu" else _offloaded(memory, shape, config, bucket)
+
+
+def state_bytes(model: ModelShape, config: Config) -> int:
+    """The float32 copy of a model's trained weights and the optimizer's moments, whole."""
+    moment = MOMENT_BYTES[config.optim.state]
+    of_muon = model.num_matrix_weights if config.optim.name == "muon" else 0  # with one moment, not two
+    return int(model.num_trained * (FLOAT32 + 2 * moment) - of_muon * moment)
 
 
 def num_copies(config: Config) -> int:
@@ -192,57 +198,6 @@ def num_sent(shape: ModelShape, config: Config) -> int:
     return shape.adapters if alone else shape.num_params
 
 
-def layer_values(stack: Stack) -> int:
-    """Values a token that autograd saves in one layer, keys and values aside.
-
-    Each norm, mostly two: its input, the normalised input and its output (3 · hidden), and so for queries and
-    keys where they are normalised; queries, the attention's output and that output made contiguous
-    (3 · heads); of the MLP the inner products (gate, up, activation, their product: 4 · inner; without gate
-    2); a token's copy for each of its experts, and that expert's answer (2 · experts · hidden).
-    """
-    of_heads = stack.heads + stack.key_heads if stack.norms_heads else 0
-    return 3 * (stack.num_norms * stack.hidden + of_heads + stack.heads) + _mlp_values(stack)
-
-
-def _mlp_values(stack: Stack) -> int:
-    return (4 if stack.num_gates == 3 else 2) * stack.inner + 2 * stack.num_experts * stack.hidden
-
-
-def state_layer_bytes(stack: Stack, size: int) -> int:
-    """Bytes a token that autograd saves in one layer with a state.
-
-    The norms and the MLP as in a layer that attends, and of every channel its value before and after the
-    convolution. transformers' own delta rule is computed in float32, in chunks of 64: five products of a
-    chunk with itself, 21 arrays as large as the values, and the state at each chunk's end.
-    """
-    assert stack.recurrence is not None
-    rule = stack.recurrence
-    values = 3 * stack.num_norms * stack.hidden + 2 * rule.channels + _mlp_values(stack)
-    of_rule = rule.num_heads * (5 * DELTA_CHUNK + 21 * rule.value + rule.key * rule.value // DELTA_CHUNK)
-    return values * size + of_rule * FLOAT32
-
-
-def key_values(stack: Stack, num_keys: int, *, repeated: bool) -> int:
-    """Values that autograd saves in one layer of keys and values.
-
-    Args:
-        stack: the layers.
-        num_keys: of all blocks of queries together; tokens where there is one block.
-        repeated: for every query head, where a kernel knows no groups.
-    """
-    return 2 * (stack.heads if repeated else stack.key_heads) * num_keys
-
-
-def stack_bytes(stack: Stack, num_tokens: int, keys: int, size: int, checkpointed: bool) -> int:
-    """Bytes that autograd saves in a stack; `keys` are `key_values`, `size` is the bytes of a value."""
-    attending = (layer_values(stack) * num_tokens + keys) * size
-    carrying = state_layer_bytes(stack, size) * num_tokens if stack.recurrence else 0
-    if not checkpointed:
-        return stack.num_attending * attending + (stack.num_layers - stack.num_attending) * carrying
-    inputs = stack.num_layers * stack.hidden * num_tokens * size
-    return inputs + max(attending, carrying)  # one layer is made again
-
-
 def _language_activations(shape: ModelShape, work: Workload, config: Config, device: str) -> int:
     """Ranks that share a micro-batch have a slice of its tokens, in attention all tokens of some heads."""
     size, tokens, num_slices = shape.weight_bytes, work.slice_tokens, work.num_slices
@@ -285,9 +240,14 @@ def _vision_activations(shape: ModelShape, work: Workload, config: Config, devic
     return pixels + holes + stack_bytes(shape.vision, patches, keys, size, recomputed)
 
 
-def _update_tensors(config: Config, device: str) -> int:
-    """Tensors of the slice's size that an update makes: flat gradients, and unfused two intermediate ones."""
-    return 1 if fuses_update(config, device) else 3
+def _update_bytes(model: ModelShape, config: Config, device: str) -> int:
+    """What an update makes: flat gradients, and where AdamW is not fused two more of its slice's size."""
+    ranks, of_adamw = config.trainer.world_size, model.num_trained
+    if config.optim.name == "muon":
+        of_adamw -= model.num_matrix_weights  # which are moved in place, one whole matrix at a time
+    more = 0 if fuses_update(config, device) else 2
+    at_once = [min(-(-count // ranks), UPDATED_PARAMS) for count in (model.num_trained, of_adamw)]
+    return (at_once[0] + more * at_once[1]) * FLOAT32
 
 
 def _logits(shape: ModelShape, work: Workload, config: Config, device: str) -> int:

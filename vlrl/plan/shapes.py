@@ -95,6 +95,7 @@ class ModelShape:
         patches_per_token: patches that become one token of the language model.
         weight_bytes: of one weight.
         num_tensors: parameters that are tensors of their own.
+        num_matrix_weights: trained ones in matrices that Muon would update.
         teacher: shape of algorithm.teacher; None without one.
         critic: shape of algorithm.critic, with its own head; None without one.
         caps_logits: whether no logit exceeds a cap (Gemma 4).
@@ -111,6 +112,7 @@ class ModelShape:
     patches_per_token: int
     weight_bytes: int
     num_tensors: int = 0
+    num_matrix_weights: int = 0
     teacher: ModelShape | None = None
     critic: ModelShape | None = None
     caps_logits: bool = False
@@ -165,7 +167,7 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
     from vlrl.model.lora import adapter_targets
     from vlrl.model.meta_model import empty_model
     from vlrl.model.omni.thinker import trained_config
-    from vlrl.model.parts import freeze, part_of
+    from vlrl.model.parts import freeze, hidden_matrices, part_of
     from vlrl.plan.model_config import find_model_config
 
     remote = config.processor.trust_remote_code
@@ -177,14 +179,19 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
         params[part_of(name)] += parameter.numel()
         if parameter.requires_grad and config.lora is None:
             trained[part_of(name)] += parameter.numel()
+    matrices = sum(weight.numel() for weight in hidden_matrices(model) if weight.requires_grad)
     if config.lora is not None:
-        count = max(1, len(config.policies))  # every one is computed for all tokens, frozen copies too
+        matrices, count = (
+            0,
+            max(1, len(config.policies)),
+        )  # every one is computed for all tokens, frozen copies too
         num_trained = count - sum(policy.copies is not None for policy in config.policies.values())
         for name in adapter_targets(model, config.lora):
             shape, part = model.get_submodule(name).weight.shape, part_of(f"{name}.weight")
             size = config.lora.rank * sum(shape) + (shape[0] if config.lora.dora else 0)
             trained[part] += num_trained * size
             adapters += count * size
+            matrices += num_trained * config.lora.rank * sum(shape)
             outputs[part] += count * shape[0]
     found = trained_config(found)
     text, vision = found.get_text_config(), found.vision_config
@@ -205,6 +212,7 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
         patches_per_token=merge**2 if merge else _shuffled(found),
         weight_bytes=BYTES[config.model.dtype],
         num_tensors=sum(1 for _ in model.parameters()),
+        num_matrix_weights=matrices,
         caps_logits=getattr(text, "final_logit_softcapping", None) is not None,
     )
 

@@ -16,8 +16,9 @@ from vlrl.placement.layout import Layout
 from vlrl.plan import rates
 from vlrl.plan.duration import forward, train_flops, train_seconds
 from vlrl.plan.machine import PlannedMachine
-from vlrl.plan.memory import FLOAT32, RankMemory, critic_bytes, num_copies, num_sent, teacher_bytes
+from vlrl.plan.memory import RankMemory, critic_bytes, num_copies, num_sent, teacher_bytes
 from vlrl.plan.phases import ENGINE_BUFFER_BYTES, EngineMemory, kv_bytes_per_token
+from vlrl.plan.saved.layers import FLOAT32
 from vlrl.plan.shapes import ModelShape
 from vlrl.plan.workload import Prompts, Workload
 

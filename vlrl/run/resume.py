@@ -85,6 +85,7 @@ FIXED: Mapping[str, str] = {
     "lora.dora": "the checkpoint has magnitudes, or has none",
     "lora.targets": "the checkpoint has the adapters of those layers alone",
     "policies": "the checkpoint has the adapters of those policies alone",
+    "optim.name": "the optimizer's state is kept otherwise",
     "optim.state": "the optimizer's state is kept otherwise",
     "trainer.offload_dir": "states on a disk and states in memory are written differently",
     "run.seed": "the order of the samples follows from it",

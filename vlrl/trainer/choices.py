@@ -62,7 +62,9 @@ def fuses_update(config: Config, device_type: str) -> bool:
 
 
 def optimizer_choice(config: Config, device_type: str) -> MachineChoice:
-    """Which AdamW updates the weights, and why."""
+    """What updates the weights, and why."""
+    if config.optim.name == "muon":
+        return MachineChoice.as_wanted("optimizer", "Muon for matrices, AdamW", "optim.name=muon")
     if config.optim.state == "8bit":
         return MachineChoice.as_wanted("optimizer", "bitsandbytes' AdamW", "optim.state=8bit")
     if fuses_update(config, device_type):

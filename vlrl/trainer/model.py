@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch.distributed import ProcessGroup
 
 from vlrl.config import Config
-from vlrl.config.memory import OptimConfig
 from vlrl.errors import ConfigError
 from vlrl.model.feature_cache import FeatureCache, fingerprint
 from vlrl.model.head_logprobs import chunk_bytes_on
@@ -22,7 +20,7 @@ from vlrl.model.omni.thinker import model_class
 from vlrl.model.parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
 from vlrl.model.scored.files import load_scored
 from vlrl.storage.model_cache import local_model
-from vlrl.trainer.choices import RankChoices, fuses_update
+from vlrl.trainer.choices import RankChoices
 from vlrl.trainer.offload import zero_options
 
 
@@ -171,67 +169,6 @@ def begin_gradients(engine: Any, tower_runs: bool) -> None:
     """
     if not tower_runs:
         engine.optimizer.grad_partitions_flat_buffer.zero_()
-
-
-def make_optimizer(
-    parameters: Iterable[torch.nn.Parameter], config: Config, device_type: str
-) -> torch.optim.Optimizer:
-    """AdamW over the trained ones of some parameters, its moments in float32 or by blocks in 8 bit.
-
-    Raises:
-        ConfigError: if 8bit is asked for and bitsandbytes is not installed.
-    """
-    options, trained = config.optim, [p for p in parameters if p.requires_grad]
-    kind: Any = torch.optim.AdamW
-    if fuses_update(config, device_type):
-        kind = partial(kind, fused=True)
-    if options.state == "8bit":
-        try:
-            from bitsandbytes.optim import AdamW8bit
-        except ImportError as error:
-            raise ConfigError(
-                "optim.state=8bit needs bitsandbytes: pip install 'vlrl[8bit]', or set it to float32"
-            ) from error
-        kind = AdamW8bit
-    made: torch.optim.Optimizer = kind(
-        trained, lr=options.lr, betas=options.betas, eps=options.eps, weight_decay=options.weight_decay
-    )
-    return made
-
-
-def set_options(groups: Iterable[dict[str, Any]], options: OptimConfig) -> list[str]:
-    """Give an optimizer's groups the config's options in place of those that a checkpoint brought along.
-
-    The learning rate is not among them: the schedule sets it at every step.
-
-    Args:
-        groups: `param_groups`, after `load_state_dict`.
-        options: the config's.
-
-    Returns:
-        What changed, a sentence an option.
-    """
-    changes: dict[str, str] = {}
-    for group in groups:
-        for name in ("betas", "eps", "weight_decay"):
-            saved, wanted = group[name], getattr(options, name)
-            if not np.array_equal(saved, wanted):  # betas may have become a list
-                changes[name] = f"optim.{name}: {saved} in the checkpoint, {wanted} from here on"
-            group[name] = wanted
-    return list(changes.values())
-
-
-def set_fused(optimizer: torch.optim.Optimizer, fused: bool) -> None:
-    """Let AdamW update as this rank's config says, not as the one did whose checkpoint it has loaded.
-
-    A fused update counts its steps on the device of the weights, another one on the host.
-    """
-    for group in optimizer.param_groups:
-        if "fused" in group:
-            group["fused"] = fused or None
-    for parameter, state in optimizer.state.items():
-        if torch.is_tensor(state.get("step")):
-            state["step"] = state["step"].to(parameter.device if fused else "cpu")
 
 
 def make_leaves(module: TreeModel) -> None:

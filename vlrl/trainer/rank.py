@@ -28,15 +28,10 @@ from vlrl.trainer.device_memory import DeviceMemory
 from vlrl.trainer.frozen.model import open_teacher
 from vlrl.trainer.group import join_ranks
 from vlrl.trainer.loading import load_split
-from vlrl.trainer.model import (
-    deepspeed_config,
-    feature_cache,
-    make_leaves,
-    make_optimizer,
-    with_logprobs,
-)
+from vlrl.trainer.model import deepspeed_config, feature_cache, with_logprobs
 from vlrl.trainer.objective import Objective
-from vlrl.trainer.offload import correct_offload, require_disk_access
+from vlrl.trainer.offload import require_disk_access
+from vlrl.trainer.optimizers.make import make_engine
 from vlrl.trainer.passes import RankPasses
 from vlrl.trainer.profile import StepProfiler
 from vlrl.trainer.regularizers.copies import AdapterCopies
@@ -94,8 +89,6 @@ class TrainerRank:
         if self._config.trainer.offload_dir is not None:
             require_disk_access(torch.cuda.is_available())
         self._device = join_ranks(self._config.trainer.timeout_s)
-        import deepspeed
-
         choose_ordered(self._config.trainer.deterministic)
         require_device(self._config.trainer.attention, self._device)
         options = deepspeed_config(self._config, self._device.type)
@@ -106,10 +99,7 @@ class TrainerRank:
         self._sharers = join_group(size)
         self._cache = feature_cache(model, self._config, self._device)
         module = self._wrapped(model, is_policy=True)
-        make_leaves(module)
-        optimizer = make_optimizer(module.parameters(), self._config, self._device.type)
-        self._engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=options)
-        correct_offload(self._engine.optimizer, self._config)
+        self._engine = make_engine(module, self._config, options, self._device)
         self._profiler = StepProfiler(
             self._config.profile, self._config.run_dir, self._rank, self._engine.module
         )

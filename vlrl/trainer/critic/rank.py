@@ -17,9 +17,9 @@ from vlrl.model.features import StepFeatures
 from vlrl.model.logprobs import DeviceBatch
 from vlrl.model.values import TreeValues
 from vlrl.trainer.loading import load_second
-from vlrl.trainer.model import begin_gradients, make_leaves, make_optimizer
+from vlrl.trainer.model import begin_gradients
 from vlrl.trainer.objective import ValueTargets
-from vlrl.trainer.offload import correct_offload
+from vlrl.trainer.optimizers.make import make_engine
 from vlrl.trainer.regularizers.gather import sums_of_ranks
 
 
@@ -51,8 +51,6 @@ class RankCritic:
         Raises:
             ConfigError: see `load_second`.
         """
-        import deepspeed
-
         assert config.algorithm.critic is not None, "algorithm.critic is not set"
         self._options = config.algorithm.critic
         self._num_warmup = self._options.warmup_steps * config.algorithm.num_minibatches
@@ -67,10 +65,7 @@ class RankCritic:
             sharers=sharers,
             **features,
         ).to(device)
-        make_leaves(module)
-        optimizer = make_optimizer(module.parameters(), config, device.type)
-        self.engine, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=dict(loaded.options))
-        correct_offload(self.engine.optimizer, config)
+        self.engine = make_engine(module, config, loaded.options, device)
         self.choices = loaded.choices
         self._kept = StepFeatures()
 

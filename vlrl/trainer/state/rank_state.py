@@ -20,8 +20,8 @@ from vlrl.model.omni.thinker import is_thinker, save_thinker
 from vlrl.model.scored.files import is_scored, save_scored
 from vlrl.storage.shared_folder import REMEDY
 from vlrl.trainer.choices import fuses_update
-from vlrl.trainer.model import set_fused, set_options
 from vlrl.trainer.offload import bring_back, states_in_memory
+from vlrl.trainer.optimizers.make import set_fused, set_options
 from vlrl.trainer.regularizers.rank import RankRegularizers
 from vlrl.trainer.state.reslice import count_ranks, load_from_other_ranks
 

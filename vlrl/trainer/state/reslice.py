@@ -61,14 +61,14 @@ class SavedRanks:
         found: dict[str, Any] = self._optimizers[rank]
         return found
 
-    def kinds(self) -> list[str]:
-        """The master weights and the optimizer's values of every element.
+    def kinds(self, group: int) -> list[str]:
+        """The optimizer's values of every element of a flat group, besides the master weights.
 
         Raises:
             EngineError: if the optimizer keeps values that are not one float an element.
         """
-        state = self._optimizers[0]["optimizer_state_dict"]["state"][0]
-        size = self.flat_groups(0, MASTER)[0].numel()
+        state = self._optimizers[0]["optimizer_state_dict"]["state"][group]
+        size = self.flat_groups(0, MASTER)[group].numel()
         vectors = {name: value for name, value in state.items() if torch.is_tensor(value) and value.dim()}
         for name, value in vectors.items():
             if value.numel() != size or not value.is_floating_point():
@@ -76,15 +76,19 @@ class SavedRanks:
                     f"the optimizer's {name} under {self._folder} is not one number per weight, so it cannot "
                     f"be cut for other than {self.num_ranks} ranks; set trainer.num_ranks={self.num_ranks}"
                 )
-        return [MASTER, *vectors]
+        return list(vectors)
 
-    def flat_groups(self, rank: int, kind: str) -> list[torch.Tensor]:
-        """The flat groups of a rank, for one kind of values."""
+    def flat_groups(self, rank: int, kind: str) -> list[Any]:
+        """The flat groups of a rank, for one kind of values; None where the optimizer has none of it."""
         saved = self._optimizers[rank]
         if kind == MASTER:
             return list(saved["fp32_flat_groups"])
         states = saved["optimizer_state_dict"]["state"]
-        return [states[number][kind] for number in sorted(states)]
+        return [states[number].get(kind) for number in sorted(states)]
+
+    def group_of(self, group: Sequence[tuple[str, int]]) -> int:
+        """The saved flat group in which the first parameter of another one lies."""
+        return self._place(group[0][0]).group
 
     def copy_into(self, target: torch.Tensor, name: str, kind: str, start: int) -> None:
         """Copy elements [start, start + len(target)) of a parameter; of those past its end none.
@@ -92,12 +96,7 @@ class SavedRanks:
         Raises:
             EngineError: if the checkpoint has no such parameter.
         """
-        place = self.places.get(name)
-        if place is None:
-            raise EngineError(
-                f"{name} is trained, and there is no state of it under {self._folder}: the checkpoint is of "
-                "another model, or of other lora.targets"
-            )
+        place = self._place(name)
         stop, done = min(start + target.numel(), place.num_elements), 0
         while start + done < stop:
             rank, inside = divmod(start + done, place.length)
@@ -105,6 +104,15 @@ class SavedRanks:
             flat, begin = self.flat_groups(rank, kind)[place.group], place.offset + inside
             target[done : done + count].copy_(flat[begin : begin + count])
             done += count
+
+    def _place(self, name: str) -> FlatSlice:
+        place = self.places.get(name)
+        if place is None:
+            raise EngineError(
+                f"{name} is trained, and there is no state of it under {self._folder}: the checkpoint is of "
+                "another model, or of other lora.targets"
+            )
+        return place
 
     def _open(self, rank: int, kind: str) -> dict[str, Any]:
         (file,) = self._folder.glob(f"*zero_pp_rank_{rank}_mp_rank_00_{kind}.pt")
@@ -193,21 +201,23 @@ def cut_state(saved: SavedRanks, groups: Sequence[Sequence[tuple[str, int]]], ra
 
     first = saved.optimizer(0)
     inner = first["optimizer_state_dict"]
-    scalars = {
-        name: value
-        for name, value in inner["state"][0].items()
-        if not torch.is_tensor(value) or not value.dim()
-    }
-    kinds = [kind for kind in saved.kinds() if kind != MASTER]
-    (options,) = inner["param_groups"]
+
+    def state(group: Sequence[tuple[str, int]], before: int) -> dict[str, Any]:
+        found = inner["state"][before].items()
+        scalars = {name: value for name, value in found if not torch.is_tensor(value) or not value.dim()}
+        return scalars | {kind: cut(group, kind) for kind in saved.kinds(before)}
+
+    # A flat group holds parameters of one of the optimizer's groups, which have options of their own.
+    before = [saved.group_of(group) for group in groups]
+    options = [
+        {**each, "params": [number for number, old in enumerate(before) if old in each["params"]]}
+        for each in inner["param_groups"]
+    ]
     return {
         **first,
         "fp32_flat_groups": [cut(group, MASTER) for group in groups],
         "optimizer_state_dict": {
-            "state": {
-                number: {**scalars, **{kind: cut(group, kind) for kind in kinds}}
-                for number, group in enumerate(groups)
-            },
-            "param_groups": [{**options, "params": list(range(len(groups)))}],
+            "state": {number: state(group, before[number]) for number, group in enumerate(groups)},
+            "param_groups": options,
         },
     }

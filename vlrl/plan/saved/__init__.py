@@ -1,0 +1,1 @@
+"""What autograd saves for the backward pass."""
