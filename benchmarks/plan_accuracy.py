@@ -4,7 +4,8 @@
 
 A rank runs in a process of its own, without Ray: ZeRO-3, its weight segment, synthetic groups of the planned
 size (one_rank.py). On a GPU the CUDA context is left out of both sides. Settings differ by what is to be told
-apart: recomputed activations, a frozen tower, adapters, a larger micro-batch.
+apart: recomputed activations, a frozen tower, adapters, a larger micro-batch, optimizers. The last lines are
+a table of all settings against the first.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from cases import TOKEN_PIXELS, Case
@@ -33,6 +35,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "frozen tower": {"model": FROZEN},
     "half the tokens": {"trainer": {"max_tokens_per_micro_batch": 1024}},
     "lora": {"lora": {"rank": 16}},
+    "rslora": {"lora": {"rank": 16, "rslora": True}},
+    "dora": {"lora": {"rank": 16, "dora": True}},
+    "8bit": {"optim": {"state": "8bit"}},
+    "muon": {"optim": {"name": "muon"}},
+    "offloaded": {"trainer": {"offload_optimizer": True, "offload_parameters": True}},
+    "bfloat16": {"model": {"dtype": "bfloat16"}},
 }
 
 
@@ -40,6 +48,7 @@ def config_of(folder: Path, setting: dict[str, Any], args: argparse.Namespace) -
     return parse_config(
         {
             "model": {"path": str(folder), "dtype": args.dtype, **setting.get("model", {})},
+            "optim": setting.get("optim", {}),
             "data": {"train": {"name": "digit_sum"}},
             "rollout": {"prompts_per_step": args.groups, "group_size": args.group_size},
             "trainer": {"max_tokens_per_micro_batch": args.max_tokens, **setting.get("trainer", {})},
@@ -93,6 +102,31 @@ def compare(config: Config, case: Case, steps: int) -> dict[str, Any]:
     }
 
 
+def median_of(rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    """The first round, with the medians of what was measured in all."""
+    measured = {key: median(one[key] for one in rounds) for key in ("measured_gib", "measured_s")}
+    found = {**rounds[0], **measured, "all_measured_s": [one["measured_s"] for one in rounds]}
+    found["memory_ratio"] = found["predicted_gib"] / found["measured_gib"]
+    found["time_ratio"] = found["predicted_s"] / found["measured_s"]
+    return found
+
+
+def table_of(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Lines of markdown: every setting against the first."""
+    first = next(iter(found.values()))
+    lines = [
+        "| | memory, GiB | against the first | predicted, GiB | off by | step, s | against the first |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, one in found.items():
+        lines.append(
+            f"| {name} | {one['measured_gib']:.2f} | {one['measured_gib'] / first['measured_gib']:.2f} | "
+            f"{one['predicted_gib']:.2f} | {100 * (one['memory_ratio'] - 1):+.0f} % | "
+            f"{one['measured_s']:.2f} | {one['measured_s'] / first['measured_s']:.2f} |"
+        )
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--shape", choices=["tiny", "mid", "3b", "7b"], default="mid")
@@ -105,19 +139,23 @@ def main() -> None:
     parser.add_argument("--completion-tokens", type=int, default=48)
     parser.add_argument("--max-tokens", type=int, default=2048, help="token slots of a micro-batch")
     parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=1, help="one setting after the other, so many times")
     args = parse_with_json(parser)
     import torch
 
     with tempfile.TemporaryDirectory() as folder:
         build_model(args.shape, Path(folder), getattr(torch, args.dtype))
-        found = {}
-        for name in args.settings:
-            config = config_of(Path(folder), SETTINGS[name], args)
-            found[name] = compare(config, case_of(args), args.steps)
-            one = found[name]
-            print(f"{name:>16}: {one['predicted_gib']:.2f} GiB predicted, {one['measured_gib']:.2f} measured "
-                  f"({one['memory_ratio']:.2f}); {one['predicted_s']:.2f} s predicted, "
-                  f"{one['measured_s']:.2f} measured ({one['time_ratio']:.2f})", flush=True)  # fmt: skip
+        rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in args.settings}
+        for _ in range(args.rounds):
+            for name, before in rounds.items():
+                config = config_of(Path(folder), SETTINGS[name], args)
+                one = compare(config, case_of(args), args.steps)
+                before.append(one)
+                print(f"{name:>16}: {one['predicted_gib']:.2f} GiB predicted, {one['measured_gib']:.2f} "
+                      f"measured ({one['memory_ratio']:.2f}); {one['predicted_s']:.2f} s predicted, "
+                      f"{one['measured_s']:.2f} measured ({one['time_ratio']:.2f})", flush=True)  # fmt: skip
+    found = {name: median_of(measured) for name, measured in rounds.items()}
+    print(*table_of(found), sep="\n")
     worst = max(abs(one["memory_ratio"] - 1) for one in found.values())
     if args.json:
         print_json({"worst_memory_error": worst, "settings": found})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_a_config_survives_being_written_and_read(file: Path) -> None:
         ("frobnicate=1", ["unknown key 'frobnicate'", "vlrl config schema"]),
         ("rollout.group_size=0", ["rollout.group_size", "greater than or equal to 1", "got 0"]),
         ("optim.lr=fast", ["optim.lr", "valid number", "'fast'"]),
-        ("model.dtype=float16", ["model.dtype", "'float32' or 'bfloat16'", "'float16'"]),
+        ("model.dtype=float64", ["model.dtype", "'float32' or 'bfloat16'", "'float64'"]),
         ("run.name=a/b", ["run.name", "pattern", "'a/b'"]),
         ("rollout.top_p=0.9", ["rollout.top_p", "whole distribution"]),
         ("async_.mode=async", ["async_.mode", "it is called 'asynchronous'"]),
@@ -208,6 +209,23 @@ def test_servers_that_cannot_be_used_are_refused(sections: dict[str, Any], words
 def test_adapters_alone_are_not_sent_to_servers() -> None:
     with pytest.raises(ConfigError, match=r"set lora\.sync=merged"):
         make_config(generator={"servers": ["http://a:1"]}, lora={"sync": "adapter"})
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("use_liger_kernel=true", "is vlrl's own head, which never has whole logits"),
+        ("trainer.fp16=true", "float16 needs a loss scale, which skips steps; set model.dtype=bfloat16"),
+        ("model.dtype=float16", "float16 needs a loss scale, which skips steps; set model.dtype=bfloat16"),
+        ("activation_offloading=true", "set trainer.gradient_checkpointing=true"),
+        ("trainer.expert_parallel=8", "generator.engine={enable_expert_parallel: true} places an engine's"),
+    ],
+)
+def test_what_others_have_and_vlrl_has_not_is_said_with_its_reason(
+    file: Path, override: str, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        load_config(file, [override])
 
 
 def test_muon_is_refused_where_its_states_cannot_lie() -> None:

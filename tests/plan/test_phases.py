@@ -13,6 +13,7 @@ from vlrl.errors import ResourceError
 from vlrl.plan.machine import PlannedMachine
 from vlrl.plan.phases import (
     ENGINE_ASLEEP_BYTES,
+    ENGINE_BUFFER_BYTES,
     GIB,
     HOST_BYTES_OF_DRIVER,
     HOST_BYTES_OF_ENGINE,
@@ -212,3 +213,17 @@ def test_too_few_gpus_say_so() -> None:
         predict(config_of(trainer={"num_ranks": 9}), PROMPTS, replace(GPU, gpus_per_node=8))
     with pytest.raises(ResourceError, match="placement=colocated"):
         predict(config_of(**ASYNC), PROMPTS, ONE)
+
+
+@pytest.mark.parametrize("engine", [{}, {"enable_expert_parallel": True}])
+def test_an_engine_s_gpu_has_its_share_of_a_mixture_s_experts_however_they_are_placed(
+    engine: dict[str, Any],
+) -> None:
+    """Whole experts, or a slice of each: 128 of them on 4 GPUs are as many bytes."""
+    generator = {"max_model_len": 2048, "tensor_parallel_size": 4, "engine": engine}
+    config = config_of("Qwen/Qwen3-VL-30B-A3B-Instruct", generator=generator)
+    plan = predict(config, PROMPTS, replace(GPU, gpus_per_node=8))
+    share = plan.shape.num_params * 2 / 4
+    assert share == pytest.approx(15.5e9, rel=0.01)
+    assert plan.engine_floor_bytes - ENGINE_BUFFER_BYTES == pytest.approx(share, rel=0.01)
+    assert plan.memory.weights == pytest.approx(plan.shape.num_params * 2 / 8, rel=0.01)

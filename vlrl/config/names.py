@@ -162,9 +162,32 @@ RENAMED: Mapping[str, str] = {
 """A former key or section → what became of it."""
 
 
+_NO_LIGER = (
+    "Liger's fused loss is vlrl's own head, which never has whole logits (trainer.logits_chunk_mib); its "
+    "other kernels run on GPUs alone and were never compared with the engine's logprobs, see docs/memory.md"
+)
+_NO_HALF = "float16 needs a loss scale, which skips steps; set model.dtype=bfloat16, see docs/memory.md"
+_NO_OFFLOADED_ACTIVATIONS = (
+    "saved activations stay on the device; set trainer.gradient_checkpointing=true, a smaller "
+    "trainer.max_tokens_per_micro_batch or trainer.sequence_parallel, see docs/memory.md"
+)
+_NO_TRAINER_EXPERTS = (
+    "ZeRO-3 slices experts as all weights; generator.engine={enable_expert_parallel: true} places an "
+    "engine's, see docs/memory.md"
+)
+REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(("use_liger_kernel", "use_liger", "use_liger_loss"), _NO_LIGER),
+    **dict.fromkeys(("fp16", "float16"), _NO_HALF),
+    **dict.fromkeys(("activation_offloading", "enable_activation_offload"), _NO_OFFLOADED_ACTIVATIONS),
+    **dict.fromkeys(("expert_parallel", "expert_model_parallel_size", "moe"), _NO_TRAINER_EXPERTS),
+}
+"""The last part of a key elsewhere that has no counterpart here → why, and what to set instead."""
+
+
 def renamed(key: str) -> str | None:
-    """What became of a key that a former version had; None for any other key."""
-    return next((now for old, now in RENAMED.items() if key == old or key.startswith(f"{old}.")), None)
+    """What became of a former version's key, or why there is none like another project's; else None."""
+    former = next((now for old, now in RENAMED.items() if key == old or key.startswith(f"{old}.")), None)
+    return former or REFUSED.get(key.rsplit(".", 1)[-1])
 
 
 def nearest_key(key: str, known: Sequence[str]) -> str | None:

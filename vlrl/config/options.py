@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from vlrl.config.chat import ChatEndpoint
+from vlrl.config.names import REFUSED
 from vlrl.config.rollout import StructuredOutputs
 from vlrl.config.section import Name, named_list
 from vlrl.config.section import Section as Section
@@ -49,6 +50,13 @@ class ModelConfig(Section):
     freeze: list[str] = Field(default_factory=list)
     """Parts that are not trained: vision_tower, projector, embeddings, language_layers, head, or patterns
     of names."""
+
+    @field_validator("dtype", mode="before")
+    @classmethod
+    def _no_half(cls, value: object) -> object:
+        if value in ("float16", "fp16", "half"):
+            raise ValueError(REFUSED["float16"])
+        return value
 
 
 class RewardConfig(Section):

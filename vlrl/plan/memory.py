@@ -213,20 +213,23 @@ def _language_activations(shape: ModelShape, work: Workload, config: Config, dev
     keys = key_values(shape.language, num_keys, repeated=repeated) // num_slices
     recomputed = recomputes(config.trainer.gradient_checkpointing, "language")
     saved = stack_bytes(shape.language, tokens, keys, size, recomputed)
-    holes = _adapter_holes(shape, "language_layers", tokens, recomputed, device)
+    holes = _adapter_bytes(shape, "language_layers", tokens, recomputed, config, device)
     return saved + holes + mask * size + 3 * tokens * shape.language.hidden * size
 
 
-def _adapter_holes(shape: ModelShape, part: str, num_tokens: int, recomputed: bool, device: str) -> int:
-    """An adapter's product and the same scaled: given back at once, and on a CPU not used again.
+def _adapter_bytes(
+    shape: ModelShape, part: str, num_tokens: int, recomputed: bool, config: Config, device: str
+) -> int:
+    """What adapters take beside what autograd saves of a layer without them.
 
-    What autograd saves next to them is smaller or larger, so glibc's heap keeps their places as holes.
+    With DoRA the layer's own product and the adapter's, which the magnitudes' gradient needs. On a CPU an
+    adapter's product and the same scaled too: given back at once and not used again, since what autograd
+    saves next to them is smaller or larger, so glibc's heap keeps their places as holes.
     """
-    if device == "cuda":
-        return 0
+    values = (2 if config.lora is not None and config.lora.dora else 0) + (0 if device == "cuda" else 2)
     layers = (shape.language if part == "language_layers" else shape.vision).num_layers
-    holes = 2 * shape.adapted_outputs.get(part, 0) * num_tokens * shape.weight_bytes
-    return holes // layers if recomputed else holes
+    found = values * shape.adapted_outputs.get(part, 0) * num_tokens * shape.weight_bytes
+    return found // layers if recomputed else found
 
 
 def _vision_activations(shape: ModelShape, work: Workload, config: Config, device: str) -> int:
@@ -236,7 +239,7 @@ def _vision_activations(shape: ModelShape, work: Workload, config: Config, devic
     if not shape.trained.get("vision_tower"):
         return pixels + (layer_values(shape.vision) * patches + keys) * size
     recomputed = recomputes(config.trainer.gradient_checkpointing, "vision")
-    holes = _adapter_holes(shape, "vision_tower", patches, recomputed, device)
+    holes = _adapter_bytes(shape, "vision_tower", patches, recomputed, config, device)
     return pixels + holes + stack_bytes(shape.vision, patches, keys, size, recomputed)
 
 
@@ -246,6 +249,8 @@ def _update_bytes(model: ModelShape, config: Config, device: str) -> int:
     if config.optim.name == "muon":
         of_adamw -= model.num_matrix_weights  # which are moved in place, one whole matrix at a time
     more = 0 if fuses_update(config, device) else 2
+    if config.optim.state == "8bit" and device == "cpu":
+        more = 5  # bitsandbytes' own way on a CPU
     at_once = [min(-(-count // ranks), UPDATED_PARAMS) for count in (model.num_trained, of_adamw)]
     return (at_once[0] + more * at_once[1]) * FLOAT32
 
