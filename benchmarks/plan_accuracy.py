@@ -37,6 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "lora": {"lora": {"rank": 16}},
     "rslora": {"lora": {"rank": 16, "rslora": True}},
     "dora": {"lora": {"rank": 16, "dora": True}},
+    "nf4": {"lora": {"rank": 16, "base": "nf4"}},
     "8bit": {"optim": {"state": "8bit"}},
     "muon": {"optim": {"name": "muon"}},
     "offloaded": {"trainer": {"offload_optimizer": True, "offload_parameters": True}},

@@ -74,7 +74,10 @@ PLUGINS = ("envs", "rewards")
 # Their interfaces change with every release, so only these know them. (cli/package_checks.py asks for their
 # versions through importlib.metadata, which needs no import.)
 ENGINE_LIBRARIES = {"ray", "vllm", "deepspeed"}
-ADAPTERS = ("vlrl.cluster", "vlrl.engine", "vlrl.trainer", "vlrl.weights", "vlrl.model.lora")
+ADAPTERS = (
+    *("vlrl.cluster", "vlrl.engine", "vlrl.trainer", "vlrl.weights", "vlrl.model.lora"),
+    "vlrl.model.adapters.nf4",
+)
 # The contracts are what a plug-in's author imports: quick, and without a framework.
 LIGHT = ("contracts", "registry", "config")
 HEAVY_LIBRARIES = {"torch", "torchvision", "transformers", *ENGINE_LIBRARIES}

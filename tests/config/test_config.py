@@ -240,3 +240,20 @@ def test_dora_is_refused_where_engines_apply_adapters() -> None:
     assert make_config(lora={"dora": True}).lora
     with pytest.raises(ConfigError, match=r"vLLM's LoRA does not know DoRA; set lora\.sync=merged, or"):
         make_config(lora={"dora": True, "sync": "adapter"})
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ({"lora": {"sync": "adapter"}}, "which are not rounded; set lora.sync=merged, or lora.base=dtype"),
+        ({"lora": {"dora": True}}, "set lora.dora=false, or lora.base=dtype"),
+        (
+            {"trainer": {"offload_parameters": True, "offload_dir": "/tmp"}},
+            "remove trainer.offload_dir, which offloads to host memory, or set lora.base=dtype",
+        ),
+    ],
+)
+def test_a_rounded_base_is_refused_where_nobody_has_it(sections: dict[str, Any], said: str) -> None:
+    lora = {"base": "nf4", **sections.get("lora", {})}
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        make_config(**{**sections, "lora": lora})

@@ -19,8 +19,11 @@ from tiny_families import build_qwen3_vl
 from vlrl.algorithm.loss import kl_k3
 from vlrl.batch import Batch
 from vlrl.config import Config
+from vlrl.config.memory import rounds_base
 from vlrl.engine.policy import VllmPolicy
+from vlrl.model.adapters.nf4 import round_layers
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
+from vlrl.model.lora import adapter_targets
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
 from vlrl.rollout.groups import rollout_groups
@@ -37,6 +40,7 @@ TARGETS = ["*.layers.*.self_attn.?_proj.weight", "*.visual.*.mlp.*"]
 KINDS: dict[str, dict[str, Any]] = {
     "merged": {},
     "adapter": {"sync": "adapter"},
+    "nf4": {"base": "nf4"},
     "dora": {"dora": True, "targets": [*TARGETS, "*.visual.merger.*"]},
 }
 
@@ -65,6 +69,14 @@ class Adapted:
             ),
         )
 
+    def start(self) -> Any:
+        """The model below the adapters, by transformers."""
+        model = model_of(self.base)
+        if rounds_base(self.config):
+            assert self.config.lora
+            round_layers(model, adapter_targets(model, self.config.lora))
+        return model
+
     def logprobs(self) -> np.ndarray:
         """Logprobs of the trainer, sorted."""
         found = self.trainer.logprobs(self.batch())
@@ -80,7 +92,7 @@ class Adapted:
         return np.sort(torch.cat(found).numpy())
 
 
-@pytest.fixture(scope="module", params=["merged", "adapter", "dora"])
+@pytest.fixture(scope="module", params=list(KINDS))
 def adapted(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, local_ray: None
 ) -> Iterator[Adapted]:
@@ -136,7 +148,7 @@ def test_merged_model_adapter_and_trainer_agree(adapted: Adapted) -> None:
     trained = adapted.logprobs()
     assert np.abs(trained - adapted.logprobs_of(model_of(adapted.base))).max() > 1e-2
     assert np.abs(trained - adapted.logprobs_of(model_of(adapted.folder))).max() < TOLERANCE
-    peft_model = PeftModel.from_pretrained(model_of(adapted.base), adapted.folder / "adapter")
+    peft_model = PeftModel.from_pretrained(adapted.start(), adapted.folder / "adapter")
     assert np.abs(trained - adapted.logprobs_of(peft_model.base_model.model)).max() < TOLERANCE
 
 
@@ -146,9 +158,7 @@ def test_the_kl_term_is_measured_with_adapters_off(adapted: Adapted) -> None:
     )
     assert float(kl_k3(now, then).mean()) > 1e-4  # sorted, so not the very number
     metrics, _ = adapted.trainer.step(adapted.batch(), "grpo", 0.0)
-    base = TreeLogprobs(
-        model_of(adapted.base), temperature=1.0, banned_token_ids=adapted.processor.banned_token_ids
-    )
+    base = TreeLogprobs(adapted.start(), temperature=1.0, banned_token_ids=adapted.processor.banned_token_ids)
     [[one]] = adapted.batch(1)
     merged = TreeLogprobs(
         model_of(adapted.folder), temperature=1.0, banned_token_ids=adapted.processor.banned_token_ids

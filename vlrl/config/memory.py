@@ -25,11 +25,19 @@ class LoraConfig(Section):
     dora: bool = False
     """Train each row's length apart from its direction (DoRA), for more memory and time; engines get merged
     weights."""
+    base: Literal["dtype", "nf4"] = "dtype"
+    """How the frozen weights below adapters are kept: in model.dtype, or rounded to 4 bits (QLoRA, with
+    bitsandbytes: pip install 'vlrl[8bit]'). Engines and saved models get these, with adapters merged."""
     targets: list[str] = Field(["language_layers"], min_length=1)
     """Linear layers that get an adapter: language_layers, vision_tower, projector, or fnmatch patterns of
     names."""
     sync: Literal["merged", "adapter"] = "merged"
     """What engines are sent: the whole model with adapters merged, or the adapters alone, for vLLM's LoRA."""
+
+
+def rounds_base(config: Config) -> bool:
+    """Whether the frozen weights below adapters are others than those of model.path."""
+    return config.lora is not None and config.lora.base == "nf4"
 
 
 def require_sound_training(config: Config) -> None:
@@ -49,18 +57,38 @@ def _require_states_in_memory(config: Config) -> None:
 
 
 def _require_mergeable(config: Config) -> None:
-    """Raise ValueError for DoRA where adapters are not merged: nobody serves them as they are."""
-    if config.lora is None or not config.lora.dora:
+    """Raise ValueError for kinds of adapters that engines can only get merged, where they are not."""
+    if (lora := config.lora) is None:
         return
-    if config.policies:
+    merged_alone = {
+        "lora.dora": (lora.dora, "vLLM's LoRA does not know DoRA", "lora.dora=false"),
+        "lora.base=nf4": (
+            lora.base == "nf4",
+            "they would apply them to the weights of model.path, which are not rounded",
+            "lora.base=dtype",
+        ),
+    }
+    for option, (is_set, reason, without) in merged_alone.items():
+        if is_set and config.policies:
+            raise ValueError(
+                f"{option} with policies={', '.join(config.policies)}: engines apply several policies' "
+                f"adapters themselves, and {reason}; set {without}"
+            )
+        if is_set and lora.sync == "adapter":
+            raise ValueError(
+                f"{option} with lora.sync=adapter: engines apply adapters themselves, and {reason}; set "
+                f"lora.sync=merged, or {without}"
+            )
+    if lora.base == "nf4" and lora.dora:
         raise ValueError(
-            f"lora.dora with policies={', '.join(config.policies)}: engines apply several policies' adapters "
-            "themselves, and vLLM's LoRA does not know DoRA; set lora.dora=false"
+            "lora.dora with lora.base=nf4: peft's DoRA reads the weight's rows, and there are bits in 4; set "
+            "lora.dora=false, or lora.base=dtype"
         )
-    if config.lora.sync == "adapter":
+    if lora.base == "nf4" and config.trainer.offload_dir is not None:
         raise ValueError(
-            "lora.dora with lora.sync=adapter: vLLM's LoRA does not know DoRA; set lora.sync=merged, or "
-            "lora.dora=false"
+            f"lora.base=nf4 with trainer.offload_dir={config.trainer.offload_dir}: its buffers are planned "
+            "for whole layers and have not been tried with bits; remove trainer.offload_dir, which offloads "
+            "to host memory, or set lora.base=dtype"
         )
 
 

@@ -68,6 +68,7 @@ ALIASES: Mapping[str, str] = {
     "lora_alpha": "lora.alpha",
     "use_rslora": "lora.rslora",
     "use_dora": "lora.dora",
+    "load_in_4bit": "lora.base",
     "lora_target_modules": "lora.targets",
     "teacher_model_name_or_path": "algorithm.teacher.path",
     # verl

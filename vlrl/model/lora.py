@@ -25,6 +25,7 @@ from vlrl.config import Config
 from vlrl.config.learning.policies import PolicyConfig
 from vlrl.config.memory import LoraConfig
 from vlrl.errors import ConfigError
+from vlrl.model.adapters.nf4 import whole_shape
 from vlrl.model.parts import VISION_PARTS, matches, part_of, present
 from vlrl.model.scored.files import is_scored
 from vlrl.seeds import derive_seed
@@ -152,8 +153,8 @@ def adapters_off(model: nn.Module) -> Iterator[None]:
 
 
 def base_name(name: str) -> str | None:
-    """A parameter's name in the model without adapters; None for an adapter's own."""
-    return None if ".lora_" in name else name.replace(BASE_INFIX, ".")
+    """A parameter's name in the model without adapters; None of what belongs to these or to 4-bit weights."""
+    return None if ".lora_" in name or name.endswith(f"{BASE_INFIX}scales") else name.replace(BASE_INFIX, ".")
 
 
 def adapter_state(model: nn.Module) -> dict[str, Tensor]:
@@ -180,7 +181,7 @@ def layout_of(model: nn.Module, *, of_adapters: bool) -> list[tuple[str, str, tu
         chosen = _own_parameters(model)
     else:
         chosen = [(name, p) for name, p in ((base_name(n), p) for n, p in named) if name is not None]
-    found = [(name, p.dtype, p.ds_shape) for name, p in chosen]
+    found = [(name, p.dtype, whole_shape(p)) for name, p in chosen]
     if not of_adapters:
         found += [(name, buffer.dtype, buffer.shape) for name, buffer in persistent_buffers(model)]
     return [(name, str(dtype).removeprefix("torch."), tuple(shape)) for name, dtype, shape in found]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from vlrl.config import Config
+from vlrl.model.adapters.nf4 import BYTES_PER_WEIGHT
 from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.model.parts import recomputes
 from vlrl.model.tree_attention import KEPT_PAIRS
@@ -95,7 +96,7 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
     ]
     bucket = sum(buckets) * FLOAT32
     memory = RankMemory(
-        weights=num_copies(config) * (shape.num_params + shape.adapters) * size // ranks
+        weights=num_copies(config) * held_bytes(shape) // ranks
         + (teacher_bytes(shape) + critic_bytes(shape)) // ranks,
         gathered=0 if ranks == 1 else live,
         gradients=sum(trained) * FLOAT32 + bucket,
@@ -113,6 +114,12 @@ def rank_memory(shape: ModelShape, work: Workload, config: Config, device: str) 
         keeps_freed=device == "cpu",
     )
     return memory if device == "cpu" else _offloaded(memory, shape, config, bucket)
+
+
+def held_bytes(shape: ModelShape) -> int:
+    """Bytes of a model's weights and adapters, as all ranks hold them together."""
+    whole = (shape.num_params + shape.adapters - shape.num_rounded) * shape.weight_bytes
+    return whole + int(shape.num_rounded * BYTES_PER_WEIGHT)
 
 
 def state_bytes(model: ModelShape, config: Config) -> int:
@@ -146,7 +153,7 @@ def trained_models(shape: ModelShape) -> list[ModelShape]:
 def critic_bytes(shape: ModelShape) -> int:
     """Weights of algorithm.critic, whole; 0 without one."""
     critic = shape.critic
-    return (critic.num_params + critic.adapters) * shape.weight_bytes if critic is not None else 0
+    return held_bytes(critic) if critic is not None else 0
 
 
 def _live(shape: ModelShape, size: int) -> int:
@@ -214,6 +221,8 @@ def _language_activations(shape: ModelShape, work: Workload, config: Config, dev
     recomputed = recomputes(config.trainer.gradient_checkpointing, "language")
     saved = stack_bytes(shape.language, tokens, keys, size, recomputed)
     holes = _adapter_bytes(shape, "language_layers", tokens, recomputed, config, device)
+    # A 4-bit layer's whole weight, made for its product, and what bitsandbytes makes it of.
+    holes += 2 * shape.largest_rounded * size
     return saved + holes + mask * size + 3 * tokens * shape.language.hidden * size
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from vlrl.config import Config
+from vlrl.config.memory import rounds_base
 from vlrl.errors import ConfigError
 from vlrl.model.recurrent.layers import RECURRENT
 
@@ -96,6 +98,8 @@ class ModelShape:
         weight_bytes: of one weight.
         num_tensors: parameters that are tensors of their own.
         num_matrix_weights: trained ones in matrices that Muon would update.
+        num_rounded: weights that lora.base=nf4 keeps in 4 bits.
+        largest_rounded: of one layer.
         teacher: shape of algorithm.teacher; None without one.
         critic: shape of algorithm.critic, with its own head; None without one.
         caps_logits: whether no logit exceeds a cap (Gemma 4).
@@ -113,6 +117,8 @@ class ModelShape:
     weight_bytes: int
     num_tensors: int = 0
     num_matrix_weights: int = 0
+    num_rounded: int = 0
+    largest_rounded: int = 0
     teacher: ModelShape | None = None
     critic: ModelShape | None = None
     caps_logits: bool = False
@@ -179,6 +185,7 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
         params[part_of(name)] += parameter.numel()
         if parameter.requires_grad and config.lora is None:
             trained[part_of(name)] += parameter.numel()
+    rounded = [0]
     matrices = sum(weight.numel() for weight in hidden_matrices(model) if weight.requires_grad)
     if config.lora is not None:
         matrices, count = (
@@ -191,6 +198,7 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
             size = config.lora.rank * sum(shape) + (shape[0] if config.lora.dora else 0)
             trained[part] += num_trained * size
             adapters += count * size
+            rounded.append(prod(shape) if rounds_base(config) else 0)
             matrices += num_trained * config.lora.rank * sum(shape)
             outputs[part] += count * shape[0]
     found = trained_config(found)
@@ -213,6 +221,8 @@ def _read_shape(config: Config, fetch: bool) -> ModelShape:
         weight_bytes=BYTES[config.model.dtype],
         num_tensors=sum(1 for _ in model.parameters()),
         num_matrix_weights=matrices,
+        num_rounded=sum(rounded),
+        largest_rounded=max(rounded),
         caps_logits=getattr(text, "final_logit_softcapping", None) is not None,
     )
 

@@ -11,6 +11,7 @@ from vlrl.choices import MachineChoice
 from vlrl.cluster import NodeMonitor, Processes, Reservation, check_nodes, check_versions, cluster, nodes
 from vlrl.config import Config
 from vlrl.config.engine import Transport
+from vlrl.config.memory import rounds_base
 from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import EngineError, Interrupted, NodeLost, ResourceError, TrainerDied
 from vlrl.placement.layout import Layout, lay_out, resolved
@@ -135,8 +136,14 @@ class Engines:
                 self.policy.load_weights(self.trainer.manifest, 0)
 
     def turns(self) -> Turns:
-        """Whose turn it is; the engines' after `start`, if there are any."""
-        return Turns(self.trainer, self.policy if self._generate else None, shared=self._share_gpus)
+        """Whose turn it is; the engines' after `start`, if there are any.
+
+        They have read model.path, and of a trainer whose base is rounded they are sent the weights first.
+        """
+        turns = Turns(self.trainer, self.policy if self._generate else None, shared=self._share_gpus)
+        if self._generate and rounds_base(self.config):
+            turns.update(0)
+        return turns
 
     def death_message(self) -> str:
         """Which rank's process is gone, in words; "" if none is."""

@@ -82,6 +82,7 @@ FIXED: Mapping[str, str] = {
     "lora.rank": "the checkpoint has adapters of that rank",
     "lora.alpha": "the same adapters would count differently",
     "lora.rslora": "the same adapters would count differently",
+    "lora.base": "the same adapters would be put on another model",
     "lora.dora": "the checkpoint has magnitudes, or has none",
     "lora.targets": "the checkpoint has the adapters of those layers alone",
     "policies": "the checkpoint has the adapters of those policies alone",

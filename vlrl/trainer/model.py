@@ -11,11 +11,13 @@ import torch
 from torch.distributed import ProcessGroup
 
 from vlrl.config import Config
+from vlrl.config.memory import rounds_base
 from vlrl.errors import ConfigError
+from vlrl.model.adapters.nf4 import round_layers
 from vlrl.model.feature_cache import FeatureCache, fingerprint
 from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.model.logprobs import TreeLogprobs, TreeModel
-from vlrl.model.lora import adapted_layers, add_adapters
+from vlrl.model.lora import adapted_layers, adapter_targets, add_adapters
 from vlrl.model.omni.thinker import model_class
 from vlrl.model.parts import VISION_PARTS, freeze, part_of, recomputes, vision_is_frozen
 from vlrl.model.scored.files import load_scored
@@ -49,6 +51,8 @@ def load_model(config: Config) -> Any:
         _recompute(model, config.trainer.gradient_checkpointing)
     freeze(model, config.model.freeze)
     if config.lora is not None:
+        if rounds_base(config):
+            round_layers(model, adapter_targets(model, config.lora))
         add_adapters(model, config.lora, config.run.seed, config.policies)
     if not any(p.requires_grad for p in model.parameters()):
         raise ConfigError(f"model.freeze={config.model.freeze} leaves nothing to train")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from vlrl.model.adapters.nf4 import Nf4Linear, gathered_slice
 from vlrl.model.lora import (
     ADAPTER,
     BASE_INFIX,
@@ -61,7 +62,7 @@ def merged_shards(
     """(name without adapters, this rank's flat slice with them added) of every parameter, then the buffers.
 
     A persistent buffer is yielded whole by every rank: it is rank 0's slice, and those of the others lie past
-    its end, where nothing is taken from them. With DoRA every rank must go through all of them.
+    its end, where nothing is taken from them. With DoRA or a 4-bit base every rank must go through them all.
 
     Args:
         model: partitioned by ZeRO-3.
@@ -76,11 +77,14 @@ def merged_shards(
         published = base_name(name)
         if published is None:
             continue
-        shard = slice_of(parameter)
         path = name.partition(BASE_INFIX)[0]
         if path in adapted and name.endswith(".weight") and BASE_INFIX in name:
             adapter = Adapter.of(adapted[path], path, adapters, device)
+            base = adapted[path].base_layer
+            shard = gathered_slice(base) if isinstance(base, Nf4Linear) else slice_of(parameter)
             shard = _merged(shard.to(device), adapter, rank * shard.numel(), add_up)
+        else:
+            shard = slice_of(parameter)
         yield published, shard
     for name, buffer in persistent_buffers(model):
         yield name, buffer.detach().flatten()
