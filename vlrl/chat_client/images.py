@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from vlrl.config.chat import ChatEndpoint
-from vlrl.processors.media.sound import wav_of
+from vlrl.tracking.rollouts.sound import wav_of
 from vlrl.types import ByteArray, Media
 
 

@@ -130,25 +130,19 @@ def _elsewhere(ranks: Sequence[Sequence[Slice]], options: PackOptions) -> list[l
     # One rank's tower runs, or runs ahead: all ranks' do, on a blank image if need be, or they wait forever.
     columns = list(enumerate(zip(*found, strict=True)))
     ahead = [
-        any((shown[rank][i] & later) - before for rank, (before, later) in enumerate(column))
-        for i, column in columns
+        set[Identity]().union(*((shown[rank][i] & later) - before for rank, (before, later) in enumerate(of)))
+        for i, of in columns
     ]
-    here = [any(shown[rank][i] - later for rank, (_, later) in enumerate(column)) for i, column in columns]
-    runs = [options.tower_always or any(either) for either in zip(ahead, here, strict=True)]
-    hears_ahead = [
-        any(_hears((shown[rank][i] & later) - before) for rank, (before, later) in enumerate(column))
-        for i, column in columns
+    here = [
+        set[Identity]().union(*(shown[rank][i] - later for rank, (_, later) in enumerate(of)))
+        for i, of in columns
     ]
-    hears = [
-        any(_hears(shown[rank][i] - later) for rank, (_, later) in enumerate(column)) for i, column in columns
-    ]
-    return [
-        [
-            Elsewhere(before, later, ahead[i], runs[i], hears_ahead[i], hears[i])
-            for i, (before, later) in enumerate(of_rank)
-        ]
-        for of_rank in found
-    ]
+
+    def of_micro_batch(i: int, before: Set[Identity], later: Set[Identity]) -> Elsewhere:
+        runs = options.tower_always or bool(ahead[i] or here[i])
+        return Elsewhere(before, later, bool(ahead[i]), runs, _hears(ahead[i]), _hears(here[i]))
+
+    return [[of_micro_batch(i, *media) for i, media in enumerate(of_rank)] for of_rank in found]
 
 
 def _hears(media: Set[Identity]) -> bool:

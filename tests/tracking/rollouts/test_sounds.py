@@ -17,8 +17,8 @@ from sounds import tone
 
 from vlrl.chat_client.images import sound_part
 from vlrl.check.rescore.rescore import _medium
-from vlrl.processors.media.sound import samples_of, sound_image, wav_of
 from vlrl.tracking.rollouts.records import encoded_images, images_of, rollout_records, write_images
+from vlrl.tracking.rollouts.sound import samples_of, sound_image, wav_of
 from vlrl.types import Media
 
 

@@ -21,10 +21,10 @@ from vlrl.coordinates import Canvas
 from vlrl.data import open_dataset
 from vlrl.errors import ConfigError, DataError
 from vlrl.foreign.failure import Failure
-from vlrl.processors.media.sound import samples_of
 from vlrl.scoring.execute import Executor, ScoringRequest
 from vlrl.scoring.functions import CONTEXT_NAMES, RewardFunction
 from vlrl.tracking.rollouts.paths import run_dir_of, sound_path
+from vlrl.tracking.rollouts.sound import samples_of
 from vlrl.types import Media, Prompt, Sample
 
 NUM_CHANGED = 20

@@ -16,9 +16,9 @@ import numpy as np
 from PIL import Image
 
 from vlrl.ledger import BoolArray, Credit, FloatArray, Ledger
-from vlrl.processors.media.sound import sound_image, wav_of
 from vlrl.protocols import Processor
 from vlrl.tracking.rollouts.paths import media_path, run_dir_of, sound_path
+from vlrl.tracking.rollouts.sound import sound_image, wav_of
 from vlrl.types import Group, Media, Sample, Trajectory
 
 PNG_LEVEL = 2

@@ -18,9 +18,9 @@ from vlrl.check.data.records import CheckedSource
 from vlrl.config import Config
 from vlrl.coordinates import CoordinateFrame
 from vlrl.errors import DataError
-from vlrl.processors.media.sound import sound_image
 from vlrl.protocols import Processor
 from vlrl.sft import supervised_group
+from vlrl.tracking.rollouts.sound import sound_image
 from vlrl.types import ByteArray, IntArray, Media, ReferenceTurn, Row, Sample
 from vlrl.viewer.boxes import Mark, find_marks
 from vlrl.viewer.images import PIXELATED_BELOW, data_uri
