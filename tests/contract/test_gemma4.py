@@ -236,13 +236,6 @@ def test_videos_of_more_tokens_a_frame_than_vllm_gives_them_are_refused(
         )
 
 
-def test_audio_is_refused(tiny_family: Callable[[str], Path]) -> None:
-    processor = open_processor(family_config(tiny_family("gemma4")))
-    content = [{"type": "audio", "audio": "a.wav"}]
-    with pytest.raises(DataError, match="part type 'audio' is not one of text, image, video"):
-        processor.sample({"id": "r", "messages": [{"role": "user", "content": content}]})
-
-
 def test_a_thought_is_trained_and_begins_a_new_ledger(tiny_family: Callable[[str], Path]) -> None:
     """The template takes it out of what was said before, so the next turn sees another text."""
     processor: Any = open_processor(family_config(tiny_family("gemma4")))
