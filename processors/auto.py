@@ -17,6 +17,7 @@ NOT_TRAINED: Mapping[str, str] = {
     "internvl_chat": "it needs the code of its own folder: take the model whose name ends in -HF",
     "kimi_k25": "vLLM prepares its images by other code than transformers', as another kind: take Qwen3.5",
     "kimi_vl": "transformers has no class for it, and the code of its own folder is needed: take Qwen3-VL",
+    "llava": "it is the format of LLaVA 1.5 and Pixtral: take LLaVA-NeXT, or Mistral Small 3.1 for Pixtral",
     "minicpmo": "it needs the code of its own folder: take MiniCPM-V 4.6",
     "minicpmv": "it needs the code of its own folder: take MiniCPM-V 4.6",
     "phi4_multimodal": "vLLM has had no class for this format after 0.12: take Qwen3-VL",

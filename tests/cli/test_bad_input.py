@@ -130,6 +130,7 @@ def test_a_folder_without_a_model(fails: Fails, tmp_path: Path) -> None:
         ("internvl_chat", "the model whose name ends in -HF"),
         ("kimi_k25", "Qwen3.5"),
         ("kimi_vl", "Qwen3-VL"),
+        ("llava", "LLaVA-NeXT, or Mistral Small 3.1 for Pixtral"),
         ("minicpmo", "MiniCPM-V 4.6"),
         ("minicpmv", "MiniCPM-V 4.6"),
         ("phi4_multimodal", "Qwen3-VL"),
