@@ -14,6 +14,7 @@ from reference import model_of
 
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import MicroBatch
+from vlrl.model.kernels import interpolation, videos
 from vlrl.model.omni.thinker import core_of
 from vlrl.packing.options import PackOptions
 from vlrl.packing.pack import pack
@@ -51,6 +52,8 @@ class Family:
     def open(cls, name: str, folder: Path) -> Family:
         """The family whose tiny model lies in a folder, in float32 on the CPU."""
         model = model_of(folder)
+        interpolation.install(model)  # transformers' own take no videos as images
+        videos.install(model)
         video = {"min_pixels": 32 * 32, "max_pixels": 96 * 96}
         config = family_config(
             folder, processor={"min_pixels": 4096, "max_pixels": 160 * 160, "video": video}

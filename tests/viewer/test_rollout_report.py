@@ -42,7 +42,7 @@ def test_a_file_without_rollouts_is_refused(tmp_path: Path) -> None:
 
 def test_a_check_is_a_page_with_every_bad_row_and_no_markup_of_theirs(tmp_path: Path) -> None:
     source = {"section": "data.train", "name": "x.jsonl", "num_rows": 2, "num_ok": 1, "num_bad": 1}
-    source |= {"num_images": 1, "num_videos": 0, "tokens": {"median": 5, "max": 9}}
+    source |= {"num_images": 1, "num_videos": 0, "num_audios": 0, "tokens": {"median": 5, "max": 9}}
     problem = {"reason": "no such file", "message": "<script>alert(1)</script>"}
     result = {
         "ok": False, "num_rows": 2, "num_bad": 1, "sources": [source], "token_limit": 100,
