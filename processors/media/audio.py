@@ -14,6 +14,8 @@ import numpy as np
 from vlrl.errors import DataError
 from vlrl.types import ByteArray, IntArray, Media
 
+MAX_RATE = 1_000_000
+"""Samples per second that are believed."""
 FORMATS = "wav, flac, ogg, opus, mp3, m4a, or the audio track of a video"
 
 
@@ -109,7 +111,10 @@ def wave_file(source: Mapping[str, Any], where: str) -> bytes:
     Raises:
         DataError: for an array of another form, or a rate that is none.
     """
-    array, rate = np.asarray(source["array"]), source.get("sampling_rate")
+    try:
+        array, rate = np.asarray(source["array"]), source.get("sampling_rate")
+    except ValueError as error:
+        raise DataError(f"{where}: an audio's array has channels of unlike lengths; drop it") from error
     is_float = array.dtype.kind == "f"
     if array.ndim == 2:
         array = array.mean(axis=0)
@@ -118,12 +123,14 @@ def wave_file(source: Mapping[str, Any], where: str) -> bytes:
             f"{where}: an audio's array of shape {array.shape} and dtype {array.dtype} is not [num_samples] "
             "or [num_channels, num_samples] of floats or int16"
         )
-    if not isinstance(rate, int | float) or not rate >= 1:
-        raise DataError(f"{where}: an audio's array needs its sampling_rate, not {rate!r}")
+    if not isinstance(rate, int | float) or not 1 <= rate <= MAX_RATE:
+        raise DataError(f"{where}: an audio's array needs its sampling_rate, 1 to {MAX_RATE:,}, not {rate!r}")
     if is_float:
         if not np.isfinite(array).all():
             raise DataError(f"{where}: an audio's array holds a sample that is not finite; drop the row")
         array = np.clip(np.round(array * 32768), -32768, 32767)
+    elif np.abs(array).max() > 32768:
+        raise DataError(f"{where}: an audio's array holds integers beyond 16 bits; give int16 or floats")
     data = io.BytesIO()
     with wave.open(data, "wb") as file:
         file.setnchannels(1)

@@ -117,7 +117,10 @@ class _NoDecoder:
         (lambda p: p / "missing.wav", "does not exist"),
         (lambda p: {"array": [0.0, float("nan")], "sampling_rate": RATE}, "not finite"),
         (lambda p: {"array": ["a"], "sampling_rate": RATE}, "is not .num_samples"),
-        (lambda p: {"array": [0.0, 0.1]}, "needs its sampling_rate, not None"),
+        (lambda p: {"array": [0.0, 0.1]}, "needs its sampling_rate, 1 to 1,000,000, not None"),
+        (lambda p: {"array": [0.0, 0.1], "sampling_rate": 1e12}, "sampling_rate, .*, not 1000000000000"),
+        (lambda p: {"array": [[0.0], [0.0, 0.1]], "sampling_rate": RATE}, "channels of unlike lengths"),
+        (lambda p: {"array": [0, 1 << 20], "sampling_rate": RATE}, "integers beyond 16 bits"),
         (lambda p: random_image(8, 8), "a ndarray was given for an audio; give a file"),
         (
             lambda p: {"array": np.zeros(61 * 8000), "sampling_rate": 8000},

@@ -18,7 +18,7 @@ from sounds import tone
 from vlrl.chat_client.images import sound_part
 from vlrl.check.rescore.rescore import _medium
 from vlrl.tracking.rollouts.records import encoded_images, images_of, rollout_records, write_images
-from vlrl.tracking.rollouts.sound import samples_of, sound_image, wav_of
+from vlrl.tracking.rollouts.sound import image_width, samples_of, sound_image, wav_of
 from vlrl.types import Media
 
 
@@ -44,6 +44,7 @@ def test_the_image_shows_the_pitch(hertz: float, row: int) -> None:
     assert (image.shape, image.dtype) == ((64, 25, 3), np.uint8)
     assert abs(int(image[:, 5, 0].argmax()) - row) <= 1
     assert sound_image(sound(hertz, 60.0)).shape == (64, 1200, 3)
+    assert image_width(sound(hertz).without_frames()) == 25
 
 
 def test_silence_and_the_shortest_sound_have_an_image_too() -> None:

@@ -18,7 +18,7 @@ from PIL import Image
 from vlrl.ledger import BoolArray, Credit, FloatArray, Ledger
 from vlrl.protocols import Processor
 from vlrl.tracking.rollouts.paths import media_path, run_dir_of, sound_path
-from vlrl.tracking.rollouts.sound import sound_image, wav_of
+from vlrl.tracking.rollouts.sound import HEIGHT, image_width, sound_image, wav_of
 from vlrl.types import Group, Media, Sample, Trajectory
 
 PNG_LEVEL = 2
@@ -217,7 +217,7 @@ def _media(media: Media) -> dict[str, Any]:
     """What is said of a medium; sizes of an audio are those of its image."""
     (height, width), num_frames, original = media.size, len(media.frames), media.original_size
     if media.kind == "audio":
-        (height, width, _), num_frames = sound_image(media).shape, 1
+        height, width, num_frames = HEIGHT, image_width(media), 1
         original = (height, width)
     return {
         "sha256": media.sha256,

@@ -31,11 +31,15 @@ def samples_of(data: bytes) -> ByteArray:
         return np.frombuffer(file.readframes(file.getnframes()), np.uint8).reshape(-1, 2)
 
 
+def image_width(audio: Media) -> int:
+    """Columns of its image, for which its samples need not be there."""
+    seconds = len(audio.frames) / (audio.fps or 1.0)
+    return int(np.clip(np.ceil(seconds * COLUMNS_PER_S), 1, MAX_WIDTH))
+
+
 def sound_image(audio: Media) -> ByteArray:
     """A spectrogram [64, width, 3] uint8: low pitches at the bottom, 50 columns a second up to 1,200."""
-    samples = audio.samples
-    seconds = len(samples) / (audio.fps or 1.0)
-    width = int(np.clip(np.ceil(seconds * COLUMNS_PER_S), 1, MAX_WIDTH))
+    samples, width = audio.samples, image_width(audio)
     window = 2 * HEIGHT
     padded = np.pad(samples, (0, window))
     starts = np.linspace(0, max(0, len(samples) - 1), width).astype(np.int64)
