@@ -289,6 +289,13 @@ def test_a_file_is_short_and_named_for_what_it_does(file: Path) -> None:
     )
 
 
+def test_no_two_programs_or_helpers_have_one_name() -> None:
+    """They import one another by plain name, and a test may put all of these folders on the path."""
+    folders = ("tests/helpers", "tools", "benchmarks", "benchmarks/gpu")
+    names = Counter(file.stem for folder in folders for file in (ROOT / folder).glob("*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 def test_this_test_sees_violations() -> None:
     """Planted imports of every form are found, so that the tests above cannot pass by being blind."""
 

@@ -17,7 +17,7 @@ from builders import family_config, make_generation, make_group, observe, random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from reference import model_of
+from plain_model import model_of
 
 from vlrl.batch import Batch
 from vlrl.errors import DataError

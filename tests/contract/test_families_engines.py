@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from builders import family_config, make_context, observe, random_image
-from reference import largest_difference, model_of
+from plain_model import largest_difference, model_of
 from sounds import audio_part, noise
 
 from vlrl.algorithm.credit import group_with_advantages

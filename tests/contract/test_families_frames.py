@@ -17,7 +17,7 @@ from builders import family_config, make_generation, make_group, random_image
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from reference import model_of
+from plain_model import model_of
 
 from vlrl.config.rollout import ContextConfig
 from vlrl.errors import DataError

@@ -17,7 +17,7 @@ import torch
 from builders import family_config, random_image
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import model_of
+from plain_model import model_of
 from transformers.video_utils import VideoMetadata
 
 from vlrl.model.logprobs import TreeLogprobs

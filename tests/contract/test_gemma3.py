@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from builders import family_config, make_context, random_image
-from reference import model_of
+from plain_model import model_of
 
 from vlrl.engine.policy import VllmPolicy
 from vlrl.errors import ConfigError

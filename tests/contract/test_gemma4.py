@@ -16,7 +16,7 @@ import torch
 from builders import family_config, make_context, make_generation, observe, random_image
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import model_of
+from plain_model import model_of
 from sounds import audio_part, noise
 
 from vlrl.engine.policy import VllmPolicy

@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from builders import family_config, random_image, row
-from reference import model_of
+from plain_model import model_of
 from torch import Tensor
 
 from vlrl.model.features import sum_of

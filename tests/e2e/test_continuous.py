@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from builders import make_config, make_context, open_tiny, random_image, row
-from reference import model_of
+from plain_model import model_of
 from versions import Hold, shaken_segments
 
 from vlrl import cluster

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from builders import make_config, make_group, open_tiny, random_image, row
-from reference import model_of
+from plain_model import model_of
 from tiny_families import CORPUS, build_qwen3_vl
 from whole_runs import metrics, run
 

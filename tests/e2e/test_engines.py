@@ -21,7 +21,7 @@ import pytest
 import torch
 from builders import make_config, make_context, open_tiny, random_image, row
 from endpoints import data_url
-from reference import largest_difference, model_of
+from plain_model import largest_difference, model_of
 
 from vlrl import cluster
 from vlrl.algorithm.credit import assign_credit

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from builders import make_config, make_context, make_group, open_tiny, random_image, row
-from reference import largest_difference, model_of
+from plain_model import largest_difference, model_of
 from tiny_families import build_qwen3_vl
 
 from vlrl.algorithm.loss import kl_k3

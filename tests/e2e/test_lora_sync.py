@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from builders import make_config, make_context, make_group, open_tiny, random_image, row
-from reference import largest_difference, model_of
+from plain_model import largest_difference, model_of
 from rich.console import Console
 from safetensors.torch import load_file
 from versions import Hold

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from builders import make_config, make_context, make_group, open_tiny, random_image, row
-from reference import model_of
+from plain_model import model_of
 from rich.console import Console
 from safetensors.torch import load_file
 

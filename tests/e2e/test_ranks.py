@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import torch
 from builders import make_config, make_group, open_tiny, random_image, row
-from reference import model_of
+from plain_model import model_of
 from safetensors.torch import load_file
 from tiny_families import build_qwen3_vl
 from zero_states import whole_states

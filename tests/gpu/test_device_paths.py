@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from builders import make_config
-from reference import model_of
+from plain_model import model_of
 
 from vlrl.model.kernels import spans
 from vlrl.trainer.choices import choose_for

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from builders import family_config, make_generation, observe, random_image
-from reference import model_of
+from plain_model import model_of
 
 from vlrl.algorithm.credit import group_with_advantages
 from vlrl.batch import MicroBatch

@@ -59,8 +59,8 @@ class RankProcesses:
 def _serve(pipe: Any) -> None:
     torch.set_num_threads(1)
     while True:
-        function, given = pipe.recv()
         try:
+            function, given = pipe.recv()  # imports the function's module
             answer = None, function(*given)
         except Exception:  # whatever it is, the test shows it
             answer = traceback.format_exc(), None

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+from plain_model import model_of
 from rank_processes import RankProcesses, free_port
-from reference import model_of
 
 from vlrl.batch import MicroBatch
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from plain_model import model_of
 from ray import cloudpickle
-from reference import model_of
 
 from vlrl.weights.manifest import Manifest, Segment, create_segment, plan_segment
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import model_of
+from plain_model import model_of
 from torch import Tensor
 from trees import FORESTS, Forest, seen_until
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 from builders import make_config
+from plain_model import model_of
 from planned_models import SEVEN, with_trainer
-from reference import model_of
 from tiny_families import BUILDERS
 
 from vlrl.errors import ConfigError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from builders import make_config
-from reference import model_of
+from plain_model import model_of
 
 from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.trainer import choices
