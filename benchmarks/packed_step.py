@@ -4,9 +4,32 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from cases import Case
 from step_job import Job
 from train_side import LEARNING_RATE, MAX_TOKENS, TrainSide, serve
+
+if TYPE_CHECKING:
+    from vlrl.config import Config
+
+
+def config_of(case: Case, model: Path, **optim: object) -> Config:
+    """A run of one rank without a data set of its own; what it writes goes beside the model."""
+    from vlrl.config import parse_config
+
+    return parse_config(
+        {
+            "run": {"dir": str(model.parent)},
+            "model": {"path": str(model), "dtype": case.dtype},
+            "data": {"train": {"name": "digit_sum"}},
+            "optim": optim,
+            "trainer": {
+                "max_tokens_per_micro_batch": MAX_TOKENS,
+                "gradient_checkpointing": case.checkpointing,
+            },
+        }
+    )
 
 
 def side(job: Job) -> TrainSide:
@@ -15,22 +38,9 @@ def side(job: Job) -> TrainSide:
     from step_floor import read_model_config
     from train_groups import make_groups, training_flops
 
-    from vlrl.config import parse_config
-
     case = job.case
-    config = parse_config(
-        {
-            "run": {"dir": job.folder},
-            "model": {"path": job.model, "dtype": case.dtype},
-            "data": {"train": {"name": "digit_sum"}},
-            "optim": {"betas": list(job.betas), "max_grad_norm": job.max_grad_norm},
-            "trainer": {
-                "max_tokens_per_micro_batch": MAX_TOKENS,
-                "gradient_checkpointing": case.checkpointing,
-            },
-        }
-    )
-    rank, _ = start_rank(config)
+    optim = {"betas": list(job.betas), "max_grad_norm": job.max_grad_norm}
+    rank, _ = start_rank(config_of(case, Path(job.model), **optim))
     batch = packed(make_groups(case), case, MAX_TOKENS)
     return TrainSide(
         step=lambda: rank.step(batch, "grpo", LEARNING_RATE).sums.loss,

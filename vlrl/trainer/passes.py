@@ -111,12 +111,12 @@ class RankPasses:
         return [self._engine(batch, kept)[0].float().cpu().numpy() for batch in batches]
 
     def on_device(self, micro_batch: MicroBatch, frames: Sequence[Frames]) -> DeviceBatch:
-        """A micro-batch where the rank computes, its media with their pixels."""
+        """A micro-batch where the rank computes, its media with their pixels; text needs no processor."""
         return DeviceBatch.of(
             micro_batch,
             self._device,
             lambda media: self._processor.pixels(with_frames(media, frames)),
-            self._allowed,
+            lambda *actions: self._allowed(*actions),
         )
 
     @cached_property
