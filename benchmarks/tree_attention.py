@@ -1,9 +1,10 @@
-"""CPU seconds of attention over packed trees, forward and backward: blocks of several sizes and a dense mask.
+"""CPU seconds of attention over packed trees, forward and backward: nodes, blocks and a dense mask.
 
     .venv/bin/python benchmarks/tree_attention.py --json
 
 One layer of 6 heads of 64 with 3 for keys, float32, one thread; seconds of this process alone, so that other
-programs matter little. vlrl's block size is the default of BLOCK_TOKENS in vlrl/model/tree_attention.py.
+programs matter little. vlrl's sizes are the defaults of BLOCK_TOKENS in vlrl/model/tree_attention.py and of
+TOGETHER in vlrl/model/kernels/nodes.py. Dense masks are left out where they would take more than 1 GiB.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from typing import Any
 import torch
 
 from vlrl.model import tree_attention
+from vlrl.model.kernels import nodes
+from vlrl.model.kernels.nodes import NodeAttention
 from vlrl.model.tree_attention import BlockAttention, DenseAttention
 from vlrl.process.json_stdout import parse_with_json, print_json
 
 BLOCKS = (32, 64, 128, 256, 512)
+NODES = (1, 32, 64, 128)
+MOST_DENSE_TOKENS = 2**14
 
 
 def seen_until(num_trees: int, num_shared: int, branches: list[int]) -> torch.Tensor:
@@ -37,6 +42,8 @@ CASES = {
     "4 groups of 8 × 48 after 300": (4, 300, [47] * 8),
     "8 episodes of 600 after 80": (1, 80, [600] * 8),
     "one ledger of 3000": (1, 3000, []),
+    "4 groups of 32 × 128 after 300": (4, 300, [127] * 32),
+    "8 × 512 after 4800": (1, 4800, [511] * 8),
 }
 
 
@@ -58,10 +65,15 @@ def measure(repeats: int) -> dict[str, dict[str, float]]:
     for name, case in CASES.items():
         seen = seen_until(*case)
         inputs = [torch.randn(1, heads, len(seen), 64, requires_grad=True) for heads in (6, 3, 3)]
-        results[name] = {"dense": seconds(DenseAttention(seen), inputs, repeats)}
+        found = results[name] = {}
+        if len(seen) <= MOST_DENSE_TOKENS:
+            found["dense"] = seconds(DenseAttention(seen), inputs, repeats)
         for size in BLOCKS:
             tree_attention.BLOCK_TOKENS = size
-            results[name][f"blocks of {size}"] = seconds(BlockAttention(seen), inputs, repeats)
+            found[f"blocks of {size}"] = seconds(BlockAttention(seen), inputs, repeats)
+        for size in NODES:
+            nodes.TOGETHER = size
+            found[f"nodes, {size} together"] = seconds(NodeAttention(seen), inputs, repeats)
         ways = (f"{way} {1e3 * s:.0f} ms" for way, s in results[name].items())
         print(f"{name}: {', '.join(ways)}", flush=True)
     return results

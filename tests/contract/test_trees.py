@@ -23,6 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from vlrl.batch import MicroBatch
 from vlrl.model import tree_attention
 from vlrl.model.attention import Kind
+from vlrl.model.kernels import nodes
 from vlrl.model.logprobs import DeviceBatch, TreeLogprobs
 from vlrl.packing.layout import slices_of
 from vlrl.packing.pack import branches_of
@@ -56,7 +57,7 @@ def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -
     return Family.open(request.param, tiny_family(request.param))
 
 
-def check(family: Family, groups: list[Group], max_tokens: int, attention: Kind = "blocks") -> int:
+def check(family: Family, groups: list[Group], max_tokens: int, attention: Kind = "nodes") -> int:
     """Hold packed to plain; returns how many tokens packing saved."""
     [micro_batches] = family.packed(groups, max_tokens=max_tokens)
     wrapped = TreeLogprobs(
@@ -106,15 +107,16 @@ def sharers() -> Iterator[Sharers]:
 def test_a_tree_equals_plain_rows(
     family: Family, checkpointed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Blocks are far smaller than an image, masks are kept, then computed again; then there is one mask."""
+    """Nodes; blocks far smaller than an image, whose masks are kept or computed again; and one mask."""
     groups = family.groups(FORKED)
+    monkeypatch.setattr(nodes, "TOGETHER", 16)
     monkeypatch.setattr(tree_attention, "BLOCK_TOKENS", 16)
     family.checkpointed(checkpointed)
     try:
         assert check(family, groups, 4096) > 0
+        check(family, groups, 4096, "blocks")
         monkeypatch.setattr(tree_attention, "KEPT_PAIRS", 0)
-        check(family, groups, 4096)
-        check(family, groups, 4096, "dense")
+        check(family, groups, 4096, "blocks" if checkpointed else "dense")
     finally:
         family.checkpointed(False)
 

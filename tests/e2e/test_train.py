@@ -64,7 +64,7 @@ def test_a_run_trains_and_keeps_parity(uninterrupted: tuple[Config, dict[str, An
     assert "heldout/accuracy_greedy" in found[1]
     assert summary["num_steps"] == NUM_STEPS
     told = {choice["name"]: choice for choice in summary["choices"]}
-    assert told["attention of the language model"]["used"] == "blocks"
+    assert told["attention of the language model"]["used"] == "nodes"
     assert told["optimizer"]["used"] == told["optimizer"]["wanted"] == "AdamW"
     assert (config.run_dir / "model" / "model.safetensors").exists()
 

@@ -17,6 +17,8 @@ from trees import FORESTS, Forest, seen_until
 from vlrl.errors import ConfigError
 from vlrl.model import attention, tree_attention
 from vlrl.model.attention import KINDS, choose, heads_of, require_device
+from vlrl.model.kernels import nodes
+from vlrl.model.kernels.nodes import NodeAttention
 from vlrl.model.kernels.trial import HeadShape
 from vlrl.model.tree_attention import BlockAttention, DenseAttention
 
@@ -58,8 +60,9 @@ def test_every_way_is_causal_attention_along_the_path(
     expected = results(lambda q, k, v: plain(seen, q, k, v, window), inputs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree_attention, "BLOCK_TOKENS", block_tokens)
+        patch.setattr(nodes, "TOGETHER", block_tokens)
         patch.setattr(tree_attention, "KEPT_PAIRS", tree_attention.KEPT_PAIRS if kept else 0)
-        for kind in (DenseAttention, BlockAttention):
+        for kind in (DenseAttention, BlockAttention, NodeAttention):
             attention = kind(seen)
             for _layer in range(2):
                 found = results(lambda *x, a=attention: a.attend(*x, scale=0.3, window=window), inputs)
@@ -86,28 +89,48 @@ def test_a_long_sequence_is_never_compared_with_itself_whole(monkeypatch: pytest
     assert sum(pairs) < 1.1 * visible  # against 4600² of a dense mask
 
 
+def test_nodes_keep_their_inputs_and_no_mask_of_more_than_a_few_tokens() -> None:
+    seen = seen_until([(3000, [(200, []), (200, [(900, [])]), (10, []), (10, [])])])
+    inputs = [x.float().detach().requires_grad_() for x in inputs_of(len(seen))]
+    kept: list[Tensor] = []
+    tree = NodeAttention(seen)
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: (kept.append(x), x)[1], lambda x: x):
+        tree.attend(*inputs, scale=None, window=None)
+    masks = [part.mask for parts in tree._parts.values() for part in parts if part.mask is not None]
+    assert [mask.shape[-2:] for mask in masks] == [(20, 20)]
+    assert sum(x.numel() for x in kept) == len(seen) * (3 * HEADS * WIDTH + HEADS)
+
+
 SHAPE = HeadShape(HEADS, KEY_VALUE_HEADS, WIDTH, torch.bfloat16)
 
 
 def test_which_attention_is_used_is_said() -> None:
     kind, choice = choose("auto", torch.device("cpu"), SHAPE)
-    assert kind == choice.used == choice.wanted == "blocks"
-    assert "blocks of about 64 queries" in choice.reason
+    assert kind == choice.used == choice.wanted == "nodes"
+    assert "torch's flash attention, tried against blocks" in choice.reason
     assert choose("dense", torch.device("cpu"), SHAPE)[0] == "dense"
     require_device("auto", torch.device("cpu"))
     with pytest.raises(ConfigError, match=r"trainer.attention=flex needs a GPU"):
         require_device("flex", torch.device("cpu"))
-    assert set(KINDS) == {"dense", "blocks", "flex"}
+    with pytest.raises(ConfigError, match=r"trainer.attention=nodes needs a CPU"):
+        require_device("nodes", torch.device("cuda"))
+    assert set(KINDS) == {"dense", "blocks", "nodes", "flex"}
 
 
-def test_blocks_in_place_of_flex_are_said_with_reason_and_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("device", "wanted", "cost"),
+    [("cuda", "flex", "a call for every 64 tokens"), ("cpu", "nodes", "twice the time of attention")],
+)
+def test_blocks_in_place_of_the_best_are_said_with_reason_and_cost(
+    device: str, wanted: str, cost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(attention, "failure_of", lambda *_: "RuntimeError: no C compiler was found")
-    kind, choice = choose("auto", torch.device("cuda"), SHAPE)
-    assert (kind, choice.wanted, choice.used) == ("blocks", "flex", "blocks")
+    kind, choice = choose("auto", torch.device(device), SHAPE)
+    assert (kind, choice.wanted, choice.used) == ("blocks", wanted, "blocks")
     assert "no C compiler was found" in choice.reason
-    assert "a call for every 64 tokens" in choice.cost
+    assert cost in choice.cost
     monkeypatch.setattr(attention, "failure_of", lambda *_: "")
-    assert choose("auto", torch.device("cuda"), SHAPE)[0] == "flex"
+    assert choose("auto", torch.device(device), SHAPE)[0] == wanted
 
 
 def test_flex_is_tried_at_the_model_s_own_heads(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,10 @@ from tiny_families import BUILDERS
 
 from vlrl.errors import ConfigError
 from vlrl.model.attention import install
+from vlrl.model.kernels.nodes import NodeAttention
 from vlrl.model.parts import part_of
 from vlrl.model.recurrent import layers as recurrent_layers
 from vlrl.model.recurrent.tree import RecurrentTree
-from vlrl.model.tree_attention import BlockAttention, block_sizes
 from vlrl.plan.changes import fitting_changes
 from vlrl.plan.machine import PlannedMachine
 from vlrl.plan.memory import BUCKET_PARAMS, MAX_LIVE_PARAMS, UPDATED_PARAMS
@@ -296,7 +296,7 @@ def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: 
     seen_until = torch.tensor([320] * 192 + [256] * 64 + [320] * 64 + [512] * 192)  # two trees
     embeds = model.get_input_embeddings()(torch.zeros(1, num_tokens, dtype=torch.long))
     ignored = torch.zeros(1, 1, 1, 1)  # of four dimensions: transformers makes none itself
-    tree = BlockAttention(seen_until)
+    tree = NodeAttention(seen_until)
     weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (kept.append(t), keep(t))[1], lambda t: t):
         model.get_decoder()(
@@ -306,8 +306,7 @@ def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: 
             use_cache=False,
             **({"states": RecurrentTree(seen_until)} if shape.language.recurrence else {}),
         )
-    pairs, num_keys = block_sizes(seen_until.numpy())
-    saved = sum(size for place, size in sizes.items() if place not in weights) - pairs  # the masks
+    saved = sum(size for place, size in sizes.items() if place not in weights)
     stack = shape.language
-    keys = key_values(stack, num_keys, repeated=False)
+    keys = key_values(stack, num_tokens, repeated=False)
     assert saved * 4 == pytest.approx(stack_bytes(stack, num_tokens, keys, 4, False), rel=0.15)

@@ -170,10 +170,10 @@ class TrainerConfig(Section):
     """Most tokens of one forward pass. There is no padding, and tokens that ledgers share count once."""
     max_pixels_per_micro_batch: int | None = Field(None, ge=28 * 28)
     """Most pixels of one pass through the vision tower; a sample with more goes alone. Null: no limit."""
-    attention: Literal["auto", "dense", "blocks", "flex"] = "auto"
-    """Attention of the language model over prefix trees: one whole mask, blocks of queries, or
-    FlexAttention (GPU). auto is flex on a GPU where a trial of it works, else blocks; the run says at its
-    start which it is."""
+    attention: Literal["auto", "dense", "blocks", "nodes", "flex"] = "auto"
+    """Attention of the language model over prefix trees: one whole mask, blocks of queries, nodes of trees
+    (CPU), or FlexAttention (GPU). auto is flex on a GPU and nodes on a CPU where a trial works, else blocks;
+    the run says at its start which it is."""
     logits_chunk_mib: int | None = Field(None, ge=1)
     """Memory of one chunk of float32 logits; all tokens' logits are never held at once. Null is 64 on a CPU
     and 256 on a GPU."""

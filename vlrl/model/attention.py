@@ -10,28 +10,30 @@ from torch import Tensor, nn
 
 from vlrl.choices import MachineChoice
 from vlrl.errors import ConfigError
+from vlrl.model.kernels.nodes import TOGETHER, NodeAttention
 from vlrl.model.kernels.trial import HeadShape, failure_of
 from vlrl.model.tree_attention import (
     BLOCK_TOKENS,
-    KEPT_PAIRS,
     BlockAttention,
     DenseAttention,
     FlexAttention,
     TreeAttention,
 )
 
-Kind = Literal["dense", "blocks", "flex"]
+Kind = Literal["dense", "blocks", "nodes", "flex"]
 KINDS: dict[Kind, type[TreeAttention]] = {
     "dense": DenseAttention,
     "blocks": BlockAttention,
+    "nodes": NodeAttention,
     "flex": FlexAttention,
 }
 NAME = "vlrl_tree"
 """Of the attention function among transformers'."""
 ATTENTION = "attention of the language model"
-BLOCKS_COST = (
-    f"in each layer a call for every {BLOCK_TOKENS} tokens in place of one for all; unmeasured on a GPU"
-)
+BLOCKS_COST = {
+    "flex": f"in each layer a call for every {BLOCK_TOKENS} tokens in place of one for all",
+    "nodes": "twice the time of attention over thousands of tokens, and masks and copies of keys in memory",
+}
 NOT_IN_TREES = {"s_aux": "attention sinks (gpt-oss)", "softcap": "soft caps on attention's scores (Gemma 2)"}
 """What transformers passes to an attention function → what it stands for."""
 TRIAL_TREE = (350,) * 150 + (250,) * 100 + (350,) * 100
@@ -39,9 +41,11 @@ TRIAL_TREE = (350,) * 150 + (250,) * 100 + (350,) * 100
 
 
 def require_device(wanted: Kind | Literal["auto"], device: torch.device) -> None:
-    """Raise ConfigError if FlexAttention is wanted on a CPU, where it has no backward pass."""
+    """Raise ConfigError for an attention of the other device: FlexAttention has no backward pass on a CPU."""
     if wanted == "flex" and device.type != "cuda":
         raise ConfigError("trainer.attention=flex needs a GPU; on a CPU set it to auto")
+    if wanted == "nodes" and device.type != "cpu":
+        raise ConfigError("trainer.attention=nodes needs a CPU; on a GPU set it to auto")
 
 
 def choose(
@@ -49,7 +53,7 @@ def choose(
 ) -> tuple[Kind, MachineChoice]:
     """The attention to use, and how it was chosen.
 
-    "auto" is blocks on a CPU and FlexAttention on a GPU, if a trial there compiles and is right.
+    "auto" is nodes on a CPU and FlexAttention on a GPU, if a trial there runs and is right, else blocks.
 
     Args:
         wanted: trainer.attention.
@@ -58,16 +62,15 @@ def choose(
     """
     if wanted != "auto":
         return wanted, MachineChoice.as_wanted(ATTENTION, wanted, "as trainer.attention says")
-    if device.type != "cuda":
-        size = f"blocks of about {BLOCK_TOKENS} queries; no mask is kept of more than {KEPT_PAIRS:,} pairs"
-        return "blocks", MachineChoice.as_wanted(ATTENTION, "blocks", size)
-    if failure := _trial(device, heads):
-        return "blocks", MachineChoice(
-            ATTENTION, "flex", "blocks", f"FlexAttention does not work here: {failure}", BLOCKS_COST
-        )
-    return "flex", MachineChoice.as_wanted(
-        ATTENTION, "flex", "compiled, and tried against blocks on this GPU"
-    )
+    best: Kind = "flex" if device.type == "cuda" else "nodes"
+    if failure := _trial(best, device, heads):
+        reason = f"{KINDS[best].__name__} does not work here: {failure}"
+        return "blocks", MachineChoice(ATTENTION, best, "blocks", reason, BLOCKS_COST[best])
+    how = {
+        "flex": "compiled, and tried against blocks on this GPU",
+        "nodes": f"torch's flash attention, tried against blocks; up to {TOGETHER} tokens share a mask",
+    }
+    return best, MachineChoice.as_wanted(ATTENTION, best, how[best])
 
 
 def layer_configs(config: Any) -> Sequence[Any]:
@@ -100,8 +103,8 @@ def heads_of(model: Any, num_slices: int = 1) -> HeadShape:
     return HeadShape(queries // num_slices, keys // num_slices, size, model.dtype)
 
 
-def _trial(device: torch.device, heads: HeadShape) -> str:
-    """What is wrong with FlexAttention on a device; "" if nothing is."""
+def _trial(kind: Kind, device: torch.device, heads: HeadShape) -> str:
+    """What is wrong with an attention on a device; "" if nothing is."""
 
     def of(kind: type[TreeAttention]) -> Callable[..., Tensor]:
         def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -110,7 +113,7 @@ def _trial(device: torch.device, heads: HeadShape) -> str:
 
         return attend
 
-    return failure_of(of(FlexAttention), of(BlockAttention), heads, len(TRIAL_TREE), device)
+    return failure_of(of(KINDS[kind]), of(BlockAttention), heads, len(TRIAL_TREE), device)
 
 
 def install(model: Any) -> None:

@@ -19,7 +19,7 @@ from vlrl.ledger import IntArray
 from vlrl.model.attention import KINDS, Kind, install
 from vlrl.model.features import StepFeatures, of_each, sum_of, tower_features
 from vlrl.model.head_logprobs import CHUNK_BYTES, HeadLogprobs
-from vlrl.model.kernels import interpolation, tiles, videos
+from vlrl.model.kernels import interpolation, patches, tiles, videos
 from vlrl.model.kernels.spans import SpanKind
 from vlrl.model.kernels.spans import install as install_spans
 from vlrl.model.mixture.balance import RouterBalance
@@ -128,6 +128,7 @@ class TreeModel(nn.Module):
         install(model)
         install_spans(model, spans)
         interpolation.install(model)
+        patches.install(model)
         tiles.install(model)
         videos.install(model)
         self._has_state = recurrent_layers.has_state(model.get_decoder().config)

@@ -43,11 +43,16 @@ def _depths(seen_until: Tensor) -> Tensor:
     return places - torch.searchsorted(seen_until.sort().values.long(), places, right=True)
 
 
-class _Rule:
+class Rule:
     """Who sees whom."""
 
     def __init__(self, seen_until: Tensor) -> None:
         self._seen_until, self._depths = seen_until, _depths(seen_until)
+
+    @property
+    def longest_path(self) -> int:
+        """Tokens from the beginning of a tree to the end of its longest branch."""
+        return int(self._depths.max()) + 1
 
     def sees(self, query: Tensor, key: Tensor, window: int | None) -> Tensor:
         """Whether queries see keys, for indices that broadcast against each other; bool."""
@@ -74,7 +79,7 @@ class DenseAttention:
     """One mask of T×T: least calls; for short sequences, and to compare the others with."""
 
     def __init__(self, seen_until: Tensor) -> None:
-        self._rule = _Rule(seen_until)
+        self._rule = Rule(seen_until)
         self._masks: dict[int | None, Tensor] = {}
 
     def attend(
@@ -107,7 +112,7 @@ class BlockAttention:
     """
 
     def __init__(self, seen_until: Tensor) -> None:
-        self._rule = _Rule(seen_until)
+        self._rule = Rule(seen_until)
         self._blocks = _blocks(seen_until.cpu().numpy().astype(np.int64))
         self._kept = sum(block.num_pairs for block in self._blocks) <= KEPT_PAIRS
         self._masks: dict[tuple[int, int | None], Tensor] = {}

@@ -210,7 +210,7 @@ def _language_activations(shape: ModelShape, work: Workload, config: Config, dev
     size, tokens, num_slices = shape.weight_bytes, work.slice_tokens, work.num_slices
     kind = config.trainer.attention
     if kind == "auto":
-        kind = "flex" if device == "cuda" else "blocks"
+        kind = "flex" if device == "cuda" else "nodes"
     mask, num_keys = 0, work.micro_tokens
     if kind == "dense":
         mask = work.micro_tokens**2
@@ -253,13 +253,13 @@ def _vision_activations(shape: ModelShape, work: Workload, config: Config, devic
 
 
 def _update_bytes(model: ModelShape, config: Config, device: str) -> int:
-    """What an update makes: flat gradients, and where AdamW is not fused two more of its slice's size."""
-    ranks, of_adamw = config.trainer.world_size, model.num_trained
+    """What an update makes: flat gradients, and for AdamW in 8 bit and Muon's more of its slice's size."""
+    ranks, of_adamw, more = config.trainer.world_size, model.num_trained, 0
     if config.optim.name == "muon":
         of_adamw -= model.num_matrix_weights  # which are moved in place, one whole matrix at a time
-    more = 0 if fuses_update(config, device) else 2
-    if config.optim.state == "8bit" and device == "cpu":
-        more = 5  # bitsandbytes' own way on a CPU
+        more = 0 if fuses_update(config, device) else 2
+    elif config.optim.state == "8bit":
+        more = 5 if device == "cpu" else 2  # bitsandbytes' own way on a CPU
     at_once = [min(-(-count // ranks), UPDATED_PARAMS) for count in (model.num_trained, of_adamw)]
     return (at_once[0] + more * at_once[1]) * FLOAT32
 

@@ -71,7 +71,7 @@ def optimizer_choice(config: Config, device_type: str) -> MachineChoice:
         return MachineChoice.as_wanted("optimizer", FUSED, "its states are on the GPU")
     if device_type == "cpu":
         return MachineChoice.as_wanted(
-            "optimizer", "AdamW", "not fused: on a CPU its last bits follow the slices"
+            "optimizer", "AdamW in blocks", "on a CPU the last bits of a fused one follow the slices"
         )
     return MachineChoice(
         "optimizer",

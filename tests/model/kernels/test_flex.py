@@ -78,7 +78,7 @@ def test_the_mask_lists_every_block_that_has_a_seen_pair(forest: Forest, window:
     size = len(tree._seen_until)
     expected = flex_attention.create_block_mask(mask.mask_mod, None, None, size, size, "cpu", BLOCK_SIZE=16)
     places = torch.arange(size)
-    pairs = tree_attention._Rule(tree._seen_until).sees(places[:, None], places[None], window)
+    pairs = tree_attention.Rule(tree._seen_until).sees(places[:, None], places[None], window)
     blocks = pairs.view(size // 16, 16, size // 16, 16).transpose(1, 2)
     full = flex_attention._ordered_to_dense(mask.full_kv_num_blocks, mask.full_kv_indices, size // 16)[0, 0]
     partial = flex_attention._ordered_to_dense(mask.kv_num_blocks, mask.kv_indices, size // 16)[0, 0]
@@ -148,14 +148,14 @@ def test_the_trial_s_tree_passes_and_a_mask_that_hides_keys_does_not(
     backend: CountingBackend, monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype
 ) -> None:
     heads, cpu = HeadShape(4, 2, 64, dtype), torch.device("cpu")
-    assert attention._trial(cpu, heads) == ""
+    assert attention._trial("flex", cpu, heads) == ""
     original = flex.block_mask
 
     def of_a_window(seen_until: Tensor, depths: Tensor, window: int | None) -> Any:
         return original(seen_until, depths, 100)
 
     monkeypatch.setattr(flex, "block_mask", of_a_window)
-    assert "it differs from plain attention" in attention._trial(cpu, heads)
+    assert "it differs from plain attention" in attention._trial("flex", cpu, heads)
 
 
 def test_where_nothing_is_compiled_it_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from vlrl.model.parts import hidden_matrices
 from vlrl.trainer.choices import fuses_update
 from vlrl.trainer.model import make_leaves
 from vlrl.trainer.offload import correct_offload
+from vlrl.trainer.optimizers.blockwise import BlockwiseAdamW
 from vlrl.trainer.optimizers.muon import MuonAdamW, follow_slices
 
 
@@ -60,9 +61,8 @@ def make_optimizer(
         ConfigError: if 8bit is asked for and bitsandbytes is not installed.
     """
     options, trained = config.optim, [p for p in parameters if p.requires_grad]
-    kind: Any = torch.optim.AdamW
-    if fuses_update(config, device_type):
-        kind = partial(kind, fused=True)
+    fused = fuses_update(config, device_type)
+    kind: Any = partial(torch.optim.AdamW, fused=True) if fused else BlockwiseAdamW
     if options.state == "8bit":
         try:
             from bitsandbytes.optim import AdamW8bit
@@ -79,7 +79,7 @@ def make_optimizer(
             MuonAdamW,
             others=others,
             momentum=options.momentum,
-            fused=fuses_update(config, device_type) or None,
+            fused=fused or None,
         )
     made: torch.optim.Optimizer = kind(
         trained, lr=options.lr, betas=options.betas, eps=options.eps, weight_decay=options.weight_decay
