@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cases import Case
 from step_job import Job
-from train_side import LEARNING_RATE, MAX_TOKENS, TrainSide, serve
+from train_side import LEARNING_RATE, MAX_TOKENS, Prepare, TrainSide, serve
 
 if TYPE_CHECKING:
     from vlrl.config import Config
@@ -32,22 +32,26 @@ def config_of(case: Case, model: Path, **optim: object) -> Config:
     )
 
 
-def side(job: Job) -> TrainSide:
-    """The rank started, in this process, and its micro-batches."""
+def start(job: Job) -> Prepare:
+    """The rank started, in this process; then its micro-batches."""
     from one_rank import packed, start_rank
     from step_floor import read_model_config
     from train_groups import make_groups, training_flops
 
-    case = job.case
     optim = {"betas": list(job.betas), "max_grad_norm": job.max_grad_norm}
-    rank, _ = start_rank(config_of(case, Path(job.model), **optim))
-    batch = packed(make_groups(case), case, MAX_TOKENS)
-    return TrainSide(
-        step=lambda: rank.step(batch, "grpo", LEARNING_RATE).sums.loss,
-        num_tokens=sum(len(m.input_ids) for m in batch),
-        flops=training_flops(read_model_config(Path(job.model)), batch),
-    )
+    rank, _ = start_rank(config_of(job.case, Path(job.model), **optim))
+    config = read_model_config(Path(job.model))
+
+    def prepare(case: Case) -> TrainSide:
+        batch = packed(make_groups(case), case, MAX_TOKENS)
+        return TrainSide(
+            step=lambda: rank.step(batch, "grpo", LEARNING_RATE).sums.loss,
+            num_tokens=sum(len(m.input_ids) for m in batch),
+            flops=training_flops(config, batch),
+        )
+
+    return prepare
 
 
 if __name__ == "__main__":
-    serve(side, Job.read(sys.argv[1]))
+    serve(start, Job.read(sys.argv[1]))

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from cases import Case
 from step_job import Job
 from train_groups import make_groups, random_pixels
 from train_shapes import IMAGE_PAD
-from train_side import LEARNING_RATE, MAX_TOKENS, TrainSide, serve
+from train_side import LEARNING_RATE, MAX_TOKENS, Prepare, TrainSide, serve
 
 from vlrl.algorithm.loss import clipped_surrogate, weighted_sum
 from vlrl.packing.pack import branches_of
@@ -40,6 +41,9 @@ class RowsSide:
         self._optimizer = torch.optim.AdamW(
             self._model.parameters(), lr=LEARNING_RATE, betas=job.betas, weight_decay=0.0
         )
+
+    def prepare(self, case: Case) -> TrainSide:
+        """The rows of a step."""
         branches = [
             branch
             for group in make_groups(case)
@@ -51,7 +55,8 @@ class RowsSide:
         count = max(1, MAX_TOKENS // longest)
         self._batches = [branches[i : i + count] for i in range(0, len(branches), count)]
         self._pixels = [pixels_of(rows) for rows in self._batches]
-        self.num_tokens = sum(len(rows) * len(rows[0].ledger.token_ids) for rows in self._batches)
+        num_tokens = sum(len(rows) * len(rows[0].ledger.token_ids) for rows in self._batches)
+        return TrainSide(step=self.step, num_tokens=num_tokens)
 
     def step(self) -> float:
         """One optimizer step; its loss."""
@@ -115,11 +120,10 @@ def pixels_of(rows: Sequence[Branch]) -> dict[str, Any]:
     return random_pixels(media) if media else {}
 
 
-def side(job: Job) -> TrainSide:
-    """The model and its rows."""
-    rows = RowsSide(job)
-    return TrainSide(step=rows.step, num_tokens=rows.num_tokens)
+def start(job: Job) -> Prepare:
+    """The model; then its rows."""
+    return RowsSide(job).prepare
 
 
 if __name__ == "__main__":
-    serve(side, Job.read(sys.argv[1]))
+    serve(start, Job.read(sys.argv[1]))

@@ -127,6 +127,11 @@ class Pipe:
         """Wait, asleep, for the number of steps to run next."""
         return int(sys.stdin.readline().strip() or 0)
 
+    def next_command(self) -> int | Case:
+        """The number of steps to run next, or the sizes of those that follow."""
+        command = json.loads(sys.stdin.readline().strip() or "0")
+        return Case(**command) if isinstance(command, dict) else int(command)
+
 
 class Block:
     """Step seconds of one block, taken where steps end."""

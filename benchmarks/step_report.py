@@ -135,6 +135,24 @@ def speedup_of_round(round_: Round, names: Sequence[str]) -> float:
     return float(theirs / ours)
 
 
+def memory_words(result: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Private memory of both sides and of their trainers, in a line."""
+
+    def words(prefix: str) -> str:
+        sizes = ", ".join(f"{name} {result[name][f'{prefix}private_bytes'] / 1e9:.2f} GB" for name in names)
+        others = ", ".join(
+            f"{kind} {result[f'{prefix}{kind}_memory_ratio']:.2f}" for kind in ("proportional", "anonymous")
+        )
+        return f"{sizes}, ratio {result[f'{prefix}private_memory_ratio']:.2f} ({others})"
+
+    costs = ", ".join(f"{result[name]['memory_sample_cpu_seconds'] * 1e3:.0f}" for name in names)
+    samples = ", ".join(str(result[name]["memory_samples"]) for name in names)
+    return (
+        f"private memory in a block not timed: {words('')}; of the trainer: {words('trainer_')}; "
+        f"{samples} samples of {costs} ms"
+    )
+
+
 def describe(round_: Round) -> str:
     """One round in a line."""
     medians = {name: statistics.median(block["seconds"]) for name, block in round_.blocks.items()}
@@ -160,6 +178,8 @@ def report(result: Mapping[str, Any], names: Sequence[str]) -> str:
             f"seconds {result['cpu_speedup']:.2f}); memory {names[0]} / {names[1]}: "
             f"{result['memory_ratio']:.2f}"
         )
+    if "private_memory_ratio" in result:
+        lines.append(memory_words(result, names))
     for name in names:
         side = result[name]
         parts = sorted(side["parts"].items(), key=lambda item: -item[1])

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
+from cases import Case
 from step_job import BenchmarkError, Job
+from step_memory import sample_during
 
 HERE = Path(__file__).resolve().parent
+TRAINER_PROCESS = {"vlrl": "ray::Trainer"}
+"""How the name of the process that trains begins, on sides where it is not the one that was started."""
 
 
 class Side:
@@ -57,7 +61,7 @@ class Side:
 
     def reset_peaks(self) -> None:
         """Peaks of memory are of what follows: neither of loading nor of the first steps."""
-        for pid in self._family():
+        for pid in self.family():
             try:
                 Path(f"/proc/{pid}/clear_refs").write_text("5")
             except OSError:  # it ended meanwhile
@@ -69,7 +73,7 @@ class Side:
         Pages that processes share, libraries above all, count in each of them.
         """
         found: dict[str, int] = {}
-        for pid in self._family():
+        for pid in self.family():
             try:
                 lines = Path(f"/proc/{pid}/status").read_text().splitlines()
             except OSError:
@@ -79,7 +83,33 @@ class Side:
                 found[f"{fields['Name'].strip()} {pid}"] = int(fields["VmHWM"].split()[0]) * 1024
         return found
 
-    def _family(self) -> set[int]:
+    def prepare(self, case: Case) -> dict[str, float]:
+        """Tell a side that only trains its next sizes; slots that a step computes, and operations."""
+        _pipe(self._process.stdin).write(json.dumps(asdict(case)) + "\n")
+        _pipe(self._process.stdin).flush()
+        sizes: dict[str, float] = self._receive()["prepared"]
+        return sizes
+
+    def memory(self, work: Callable[[], Any]) -> dict[str, Any]:
+        """Private memory at its peak while `work` runs blocks of this side; see step_memory.py."""
+        return sample_during(work, self.family).as_dict(self._trainer())
+
+    def _trainer(self) -> int:
+        wanted = TRAINER_PROCESS.get(self.name)
+        names = self._names() if wanted else {}
+        return next((pid for pid, name in names.items() if name.startswith(str(wanted))), self.pid)
+
+    def _names(self) -> dict[int, str]:
+        found = {}
+        for pid in self.family():
+            try:
+                found[pid] = Path(f"/proc/{pid}/comm").read_text().strip()
+            except OSError:
+                continue
+        return found
+
+    def family(self) -> set[int]:
+        """Its process and all descendants of that."""
         return CpuTimes.now().family(self.pid)
 
     def close(self) -> None:

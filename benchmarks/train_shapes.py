@@ -15,11 +15,14 @@ TEXT = {
                 num_key_value_heads=3, vocab_size=512),
     "mid": dict(hidden_size=512, intermediate_size=1536, num_hidden_layers=8, num_attention_heads=8,
                 num_key_value_heads=4, vocab_size=32000),
+    "200m": dict(hidden_size=1024, intermediate_size=3072, num_hidden_layers=16, num_attention_heads=8,
+                 num_key_value_heads=4, vocab_size=512),
 }  # fmt: skip
 VISION = {
     "tiny": dict(depth=4, hidden_size=128, intermediate_size=256, num_heads=4, fullatt_block_indexes=[3]),
     "11m": dict(depth=4, hidden_size=128, intermediate_size=256, num_heads=4, fullatt_block_indexes=[3]),
     "mid": dict(depth=6, hidden_size=256, intermediate_size=768, num_heads=4, fullatt_block_indexes=[5]),
+    "200m": dict(depth=6, hidden_size=256, intermediate_size=768, num_heads=4, fullatt_block_indexes=[5]),
 }
 PUBLISHED = {"3b": "Qwen/Qwen2.5-VL-3B-Instruct", "7b": "Qwen/Qwen2.5-VL-7B-Instruct"}
 WIDE: dict[str, dict[str, Any]] = {

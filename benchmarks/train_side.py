@@ -1,11 +1,13 @@
-"""What the sides of train_step.py that only train have in common: steps on the driver's word."""
+"""What the sides of train_step.py that only train have in common: sizes and steps on the driver's word."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from cases import Case
 from step_job import Block, Job, Pipe
 
 MAX_TOKENS = 8192
@@ -28,25 +30,42 @@ class TrainSide:
     flops: float = 0.0
 
 
-def serve(make: Callable[[Job], TrainSide], job: Job) -> None:
+Prepare = Callable[[Case], TrainSide]
+"""A started side, which makes itself ready for a step of some sizes."""
+
+
+def serve(start: Callable[[Job], Prepare], job: Job) -> None:
     """Start the side, then run the blocks that the driver asks for."""
     begin = time.perf_counter()
     pipe = Pipe()
     import torch
 
     torch.set_num_threads(job.threads)
-    side = make(job)
-    on_gpu = torch.cuda.is_available()
+    prepare = start(job)
+    side = prepare(job.case)
     pipe.send(start_up={"total": time.perf_counter() - begin})
-    while steps := pipe.next_block():
+    while command := pipe.next_command():
+        if isinstance(command, Case):
+            del side  # two sizes at once would be too much memory
+            side = prepare(command)
+            pipe.send(prepared={"num_tokens": side.num_tokens, "flops": side.flops})
+        else:
+            pipe.send(block=run_block(side, command))
+
+
+def run_block(side: TrainSide, steps: int) -> dict[str, Any]:
+    """Take steps; what they measured."""
+    import torch
+
+    on_gpu = torch.cuda.is_available()
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    block, losses = Block(steps), []
+    for _ in range(steps):
+        losses.append(side.step())
         if on_gpu:
-            torch.cuda.reset_peak_memory_stats()
-        block, losses = Block(steps), []
-        for _ in range(steps):
-            losses.append(side.step())
-            if on_gpu:
-                torch.cuda.synchronize()
-            block.end_step({}, rest="train")
-        gpu_bytes = torch.cuda.max_memory_allocated() if on_gpu else 0
-        counted = {"num_tokens": side.num_tokens, "flops": side.flops, "gpu_bytes": gpu_bytes}
-        pipe.send(block=block.as_dict(losses=losses, **counted))
+            torch.cuda.synchronize()
+        block.end_step({}, rest="train")
+    gpu_bytes = torch.cuda.max_memory_allocated() if on_gpu else 0
+    counted = {"num_tokens": side.num_tokens, "flops": side.flops, "gpu_bytes": gpu_bytes}
+    return block.as_dict(losses=losses, **counted)

@@ -15,11 +15,14 @@ Starting up and the first steps are not counted. OpenMP's barriers make a step m
 programs use the cores, on one side more than on the other, so rounds in which others did are measured again;
 if there were too few quiet ones the result says so: `quiet` is false; then --threads 1, which has no
 barriers, says more. Memory is the sum of the peaks of a side's processes, libraries included; pages they
-share count in each, which is to vlrl's disadvantage. The floor is what the operations that cannot be avoided
-take at the rate of a matmul measured in the same run.
+share count in each, which is to vlrl's disadvantage. Private memory, of all processes and of the one that
+trains, is sampled afterwards in a block of its own, since sampling disturbs a step (step_memory.py). The
+floor is what the operations that cannot be avoided take at the rate of a matmul measured in the same run.
 
 With --json the last line is one object: `speedup` and `memory_ratio` against `against` (TRL, or rows where
-TRL cannot), `speedup_rows` and `memory_ratio_rows`, and both comparisons whole.
+TRL cannot), `speedup_rows` and `memory_ratio_rows`, and both comparisons whole; in each, private memory as
+`private_memory_ratio` (USS), `proportional_memory_ratio` (PSS) and `anonymous_memory_ratio` (without what
+files back), and with `trainer_` before them those of the process that trains against the other side's.
 """
 
 from __future__ import annotations
@@ -31,12 +34,15 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cases import AGAINST_TRL, CASES, Case
-from step_floor import Work, floor, gpu_matmul_rate, matmul_rate, read_model_config
+from step_floor import gpu_matmul_rate, read_model_config
 from step_job import BenchmarkError, Job
+from step_jobs import cpu_rate, trainer_job, whole_floor, whole_job
+from step_memory import ratios
 from step_report import Round, check_equal_losses, check_equal_work, report, summarize
 from step_rounds import alternate, say
 from step_side import Side
@@ -45,15 +51,16 @@ from vlrl.process.json_stdout import parse_with_json, print_json
 
 ROOT = Path(__file__).resolve().parent.parent
 WHOLE, TRAINER = ("vlrl", "trl"), ("packed", "rows")
-PATCHES_PER_TOKEN = 4
+SIZES = ("groups", "group_size", "turns", "images", "image_tokens", "completion_tokens")
+"""Of a case that an option of the same name replaces."""
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line; exits with status 2 and a message for values that make no sense."""
     parser = argparse.ArgumentParser(description="Time a step of vlrl beside TRL's and beside plain rows.")
     parser.add_argument("--case", choices=sorted(CASES), required=True)
-    parser.add_argument("--shape", choices=("tiny", "11m", "mid", "3b", "7b"), help="another model")
-    for name in ("groups", "group_size", "turns", "completion_tokens"):
+    parser.add_argument("--shape", choices=("tiny", "11m", "mid", "200m", "3b", "7b"), help="another model")
+    for name in SIZES:
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, help="instead of the case's")
     parser.add_argument("--alike", type=float, help="chance that a turn is the first episode's")
     parser.add_argument("--steps", type=int, default=2, help="steps of each side in a round")
@@ -72,8 +79,8 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    least = {"steps": 1, "rounds": 1, "warmup": 1, "groups": 1, "group_size": 2, "completion_tokens": 2}
-    for name, minimum in {**least, "threads": 1}.items():
+    least = dict.fromkeys(("steps", "rounds", "warmup", "threads", *SIZES), 1)
+    for name, minimum in {**least, "group_size": 2, "completion_tokens": 2}.items():
         if (value := getattr(options, name)) is not None and value < minimum:
             parser.error(f"--{name.replace('_', '-')} must be at least {minimum}")
     if options.max_rounds < options.rounds:
@@ -87,74 +94,17 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
         parser.error(f"--micro-batch {options.micro_batch} does not divide {case_of(options).completions}")
 
 
+def job_options(options: argparse.Namespace) -> dict[str, Any]:
+    """What a job needs to know besides its case."""
+    max_steps = options.warmup + options.steps * (options.max_rounds + 1)  # the last ones: memory's
+    names = ("threads", "seed", "micro_batch")
+    return {"max_steps": max_steps, **{name: getattr(options, name) for name in names}}
+
+
 def case_of(options: argparse.Namespace) -> Case:
     """The case with what the command line changes."""
-    names = ("shape", "groups", "group_size", "turns", "completion_tokens", "alike")
-    given = {name: getattr(options, name) for name in names}
+    given = {name: getattr(options, name) for name in ("shape", "alike", *SIZES)}
     return replace(CASES[options.case], **{k: v for k, v in given.items() if v is not None})
-
-
-def whole_job(options: argparse.Namespace, folder: Path) -> Job:
-    """Write the model, with tokenizer and processor, and the rows that both sides of a whole step read."""
-    import numpy as np
-    from train_shapes import TEXT
-    from transformers.utils import logging
-
-    from vlrl.envs.visual.questions.digit_sum import INSTRUCTION, DigitSum
-    from vlrl.model.tiny import build_tiny_qwen2_5_vl
-
-    logging.disable_progress_bar()
-    case, max_steps = case_of(options), options.warmup + options.steps * options.max_rounds
-    rows = DigitSum(num_rows=max_steps * case.groups, num_digits=case.images, image_size=case.image_pixels)
-    contents = [rows[i]["messages"][0]["content"] for i in range(len(rows))]
-    images = [[part["image"] for part in content if part["type"] == "image"] for content in contents]
-    np.savez(folder / "rows.npz", images=np.asarray(images))
-    corpus = [INSTRUCTION, *(str(rows[i]["target"]) for i in range(min(256, len(rows))))]
-    text = TEXT[case.shape]
-    model = build_tiny_qwen2_5_vl(
-        folder / "model",
-        corpus,
-        seed=options.seed,
-        hidden_size=text["hidden_size"],
-        num_layers=text["num_hidden_layers"],
-        num_heads=text["num_attention_heads"],
-    )
-    job = _job(options, folder, model, rows=str(folder / "rows.npz"), text=INSTRUCTION, num_rows=len(rows))
-    job.write()
-    return job
-
-
-def trainer_job(options: argparse.Namespace, folder: Path) -> Job:
-    """Write random weights of the case's shape for the sides that only train."""
-    import torch
-    from train_shapes import build_model
-
-    case = case_of(options)
-    build_model(case.shape, folder / "model", getattr(torch, case.dtype))
-    job = _job(options, folder, folder / "model", rows="", text="", num_rows=0)
-    job.write()
-    return job
-
-
-def _job(
-    options: argparse.Namespace, folder: Path, model: Path, *, rows: str, text: str, num_rows: int
-) -> Job:
-    case = case_of(options)
-    return Job(
-        folder=str(folder),
-        model=str(model),
-        rows=rows,
-        text=text,
-        case=case,
-        lr=2e-4,
-        betas=(0.9, 0.95),
-        max_grad_norm=1.0,
-        num_rows=num_rows,
-        max_steps=options.warmup + options.steps * options.max_rounds,
-        micro_batch=options.micro_batch or case.completions,
-        threads=options.threads,
-        seed=options.seed,
-    )
 
 
 def compare(
@@ -174,7 +124,8 @@ def compare(
         rounds = alternate(sides, steps=options.steps, **wanted)
         result = summarize(rounds, {side.name: side.peaks() for side in sides})
         for side in sides:
-            result[side.name]["start_up"] = side.start_up
+            result[side.name] |= {"start_up": side.start_up, **side.memory(partial(side.run, options.steps))}
+        result |= ratios(*(result[side.name] for side in sides))
     finally:
         for side in sides:
             side.close()
@@ -184,21 +135,10 @@ def compare(
 def whole_steps(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """vlrl's step against TRL's."""
     folder.mkdir()
-    job = whole_job(options, folder)
+    job = whole_job(case_of(options), folder, **job_options(options))
     result, rounds = compare(WHOLE, job, options)
     prompt_tokens = check_equal_work(job, options.steps, rounds)
-    case, config = job.case, read_model_config(job.model)
-    work = Work(
-        prompts=case.groups,
-        group_size=case.group_size,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=case.completion_tokens,
-        images_per_prompt=case.images,
-        patches=PATCHES_PER_TOKEN * case.image_tokens,
-        image_tokens=case.image_tokens,
-    )
-    rate = _cpu_rate(config, work.tree_tokens, job.threads)
-    return {**result, "prompt_tokens": prompt_tokens, "floor": floor(config, work, rate)}
+    return {**result, "prompt_tokens": prompt_tokens, "floor": whole_floor(job, prompt_tokens)}
 
 
 def trainers(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -206,14 +146,14 @@ def trainers(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     import torch
 
     folder.mkdir()
-    job = trainer_job(options, folder)
+    job = trainer_job(case_of(options), folder, **job_options(options))
     result, rounds = compare(TRAINER, job, options)
     result["loss_difference"] = check_equal_losses(job, rounds)
     ours, theirs = (rounds[0].blocks[name] for name in TRAINER)
     num_tokens, flops = ours["num_tokens"], ours["flops"]
     config = read_model_config(job.model)
     on_gpu = torch.cuda.is_available()
-    rate = gpu_matmul_rate() if on_gpu else _cpu_rate(config, num_tokens, job.threads)
+    rate = gpu_matmul_rate() if on_gpu else cpu_rate(config, num_tokens, job.threads)
     result["floor"] = {"gflop": flops / 1e9, "matmul_gflop_per_s": rate / 1e9, "seconds": flops / rate}
     seconds = result["packed"]["median"]
     result |= {"num_tokens": num_tokens, "num_slots_of_rows": theirs["num_tokens"]}
@@ -221,18 +161,6 @@ def trainers(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "tokens_per_s": num_tokens / seconds,
         "fraction_of_floor": flops / rate / seconds,
     }
-
-
-def _cpu_rate(config: dict[str, Any], num_tokens: int, threads: int) -> float:
-    """Operations per second of a matmul as large as a step's widest, with the sides' threads."""
-    import torch
-
-    from vlrl.model.cpu_matmul import choose_products
-
-    torch.set_num_threads(threads)
-    choose_products()  # as vlrl's side does; the floor is for the better of torch's libraries
-    text = config["text_config"]
-    return matmul_rate(min(num_tokens, 4096), text["hidden_size"], text["intermediate_size"])
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:

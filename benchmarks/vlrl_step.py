@@ -24,6 +24,8 @@ from vlrl.processors.qwen_vl import Qwen25VLProcessor  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = "benchmarks/vlrl_step.py"
+MARGIN = 80
+"""Tokens of a prompt besides its images, more than there are."""
 
 
 class EndlessProcessor(Qwen25VLProcessor):
@@ -43,7 +45,9 @@ async def noise(completion: str, answer: Any, *, trajectory: Any) -> float:
 
 
 def make_config(job: Job) -> Config:
-    """configs/quickstart.yaml with the job in it."""
+    """configs/quickstart.yaml with the job in it, and a longer context where it needs one."""
+    case = job.case
+    longest = case.images * (case.image_tokens + MARGIN) + MARGIN + case.completion_tokens
     overrides = {
         "run.dir": job.folder,
         "run.name": "vlrl",
@@ -52,15 +56,17 @@ def make_config(job: Job) -> Config:
         "processor.name": f"{ROOT / HERE}:EndlessProcessor",
         "data.train.options": {
             "num_rows": job.num_rows,
-            "num_digits": job.case.images,
-            "image_size": job.case.image_pixels,
+            "num_digits": case.images,
+            "image_size": case.image_pixels,
         },
         "data.eval": None,
+        "scoring.num_tried": 0,  # noise pays no reference, and nothing ends one
         "rewards.0.name": f"{ROOT / HERE}:noise",
         "num_steps": job.max_steps,
-        "rollout.prompts_per_step": job.case.groups,
-        "rollout.group_size": job.case.group_size,
-        "rollout.max_tokens": job.case.completion_tokens,
+        "rollout.prompts_per_step": case.groups,
+        "rollout.group_size": case.group_size,
+        "rollout.max_tokens": case.completion_tokens,
+        "generator.max_model_len": max(512, longest),
         "algorithm.num_minibatches": 1,
         "optim.lr": job.lr,
         "optim.betas": list(job.betas),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ sys.path.insert(0, str(BENCHMARKS))  # programs, not a package: they import one 
 cases = importlib.import_module("cases")
 step_floor = importlib.import_module("step_floor")
 step_job = importlib.import_module("step_job")
+step_jobs = importlib.import_module("step_jobs")
+step_memory = importlib.import_module("step_memory")
 step_report = importlib.import_module("step_report")
 step_rounds = importlib.import_module("step_rounds")
 step_side = importlib.import_module("step_side")
@@ -308,9 +311,9 @@ def test_the_whole_step_s_rows_and_model_are_written(tmp_path: Path) -> None:
     np = importlib.import_module("numpy")
     sizes = ["--steps", "2", "--rounds", "1", "--max-rounds", "1", "--warmup", "1", "--groups", "3"]
     options = train_step.parse_arguments(["--case", "a", "--trl-python", sys.executable, *sizes])
-    job = train_step.whole_job(options, tmp_path)
-    assert (job.max_steps, job.num_rows, job.case.completions, job.micro_batch) == (3, 9, 24, 24)
-    assert np.load(job.rows)["images"].shape == (9, 2, 56, 56, 3)
+    job = step_jobs.whole_job(train_step.case_of(options), tmp_path, **train_step.job_options(options))
+    assert (job.max_steps, job.num_rows, job.case.completions, job.micro_batch) == (5, 15, 24, 24)
+    assert np.load(job.rows)["images"].shape == (15, 2, 56, 56, 3)
     assert step_floor.read_model_config(job.model)["text_config"]["hidden_size"] == 128
     assert step_job.Job.read(tmp_path / "job.json") == job
 
@@ -412,3 +415,60 @@ def test_config_of_the_vlrl_side_is_valid(tmp_path: Path) -> None:
     assert config.optim.betas == (0.9, 0.95)
     assert config.data.eval == []
     json.dumps(config.model_dump(mode="json"))
+
+
+ROLLUP = """55d0a8a00000-7ffc12345000 ---p 00000000 00:00 0                          [rollup]
+Rss:                1744 kB
+Pss:                 478 kB
+Pss_Anon:            116 kB
+Shared_Clean:       1300 kB
+Private_Clean:        28 kB
+Private_Dirty:       100 kB
+Anonymous:           110 kB
+Private_Hugetlb:       4 kB
+"""
+
+
+def test_private_memory_is_read_from_a_rollup() -> None:
+    found = step_memory.parse_rollup(ROLLUP)
+    assert found == {"private": 132 * 1024, "proportional": 478 * 1024, "anonymous": 110 * 1024}
+    assert set(step_memory.parse_rollup("").values()) == {0}
+
+
+def test_peaks_are_of_a_moment_for_all_and_of_its_own_for_each() -> None:
+    peaks = step_memory.MemoryPeaks()
+    for first, second in ((3, 1), (1, 2)):
+        peaks.add(
+            {1: dict.fromkeys(step_memory.FIELDS, first), 2: dict.fromkeys(step_memory.FIELDS, second)}, 0.5
+        )
+    found = peaks.as_dict(trainer=2)
+    assert (found["private_bytes"], found["trainer_private_bytes"]) == (4, 2)
+    assert (found["memory_samples"], found["memory_sample_cpu_seconds"]) == (2, 0.5)
+    halves = step_memory.ratios(found, {key: 2 * value for key, value in found.items()})
+    assert halves["private_memory_ratio"] == halves["trainer_private_memory_ratio"] == 0.5
+
+
+def test_memory_is_sampled_while_the_work_is_done() -> None:
+    blocks = []
+    peaks = step_memory.sample_during(lambda: blocks.append(bytes(50 << 20)), lambda: [os.getpid()], 0.01)
+    found = peaks.as_dict(os.getpid())
+    assert 0 < found["trainer_private_bytes"] <= found["private_bytes"]
+    assert found["memory_samples"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "most_seconds", "reason"), [(1, 60, "over 9.31e-10 GiB"), (1e12, 0, "over 0 s")]
+)
+def test_a_side_that_exceeds_a_limit_is_ended(most_bytes: float, most_seconds: float, reason: str) -> None:
+    with (
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process,
+        step_memory.Guard(lambda: [process.pid], most_bytes, most_seconds) as guard,
+    ):
+        process.wait(30)
+    assert (guard.reason, process.returncode) == (reason, -9)
+
+
+def test_a_side_within_its_limits_is_left_alone() -> None:
+    with step_memory.Guard(lambda: [os.getpid()], 1e12, 60) as guard:
+        pass
+    assert guard.reason == ""
