@@ -56,14 +56,14 @@ CURVES = (
     Curve(
         "completions of a prompt",
         _points((4, 8, 16, 32, 64), BASE, "group_size"),
-        _points((8, 16, 32), BASE, "group_size"),
+        _points((8, 32), BASE, "group_size"),
     ),
-    Curve("images", _points((1, 2, 4, 8, 16), BASE, "images"), _points((1, 4, 8), BASE, "images")),
+    Curve("images", _points((1, 2, 4, 8, 16), BASE, "images"), _points((1, 4), BASE, "images")),
     Curve("turns", _points((1, 2, 5, 10, 20), TURN, "turns")),
     Curve(
         "completion tokens",
         _points((48, 128, 256, 512, 1024), BASE, "completion_tokens"),
-        _points((48, 128, 256), BASE, "completion_tokens"),
+        _points((48, 256), BASE, "completion_tokens"),
     ),
     Curve(
         "million parameters",
