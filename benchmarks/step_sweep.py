@@ -52,6 +52,7 @@ class Sweep:
 
     def __init__(self, options: argparse.Namespace, points: Points) -> None:
         self._options, self._points = options, points
+        self._curves = [curve for curve in CURVES if curve.name in options.quantities]
         self._end = time.monotonic() + options.seconds
         sizes = {"max_steps": WARMUP + STEPS, "threads": options.threads, "seed": 0}
         self._job_options: dict[str, Any] = {**sizes, "micro_batch": None}
@@ -63,7 +64,7 @@ class Sweep:
 
     def trainer(self) -> None:
         """Points of the trainer alone, each model's of a quantity in the same two processes."""
-        for curve in CURVES:
+        for curve in self._curves:
             missing = self._points.missing("trainer", curve.points)
             for _, group in groupby(missing, key=lambda point: point.case.shape):
                 if not self.is_over:
@@ -78,7 +79,7 @@ class Sweep:
 
     def whole(self) -> None:
         """Points of whole steps beside TRL's."""
-        for curve in CURVES:
+        for curve in self._curves:
             for point in self._points.missing("whole", curve.whole):
                 if not self.is_over:
                     self._keep("whole", curve.name, point, self._whole_step(point.case))
@@ -195,6 +196,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="How the cost of a step grows with its sizes.")
     parser.add_argument("--keep", type=Path, required=True, help="a folder for the points; some may be there")
     parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS, help="none: only print")
+    names = [curve.name for curve in CURVES]
+    parser.add_argument("--quantities", nargs="+", choices=names, default=names, help="default: all")
     parser.add_argument("--seconds", type=float, default=600, help="after which no further point is started")
     parser.add_argument("--limit", type=float, default=300, help="seconds that a step may take")
     parser.add_argument("--gib", type=float, default=8, help="resident memory that a side may use")

@@ -42,6 +42,11 @@ class Curve:
     points: tuple[Point, ...]
     whole: tuple[Point, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The name in words."""
+        return self.name.replace("_", " ")
+
 
 def _points(sizes: Iterable[float], base: Case, field: str, less: int = 0) -> tuple[Point, ...]:
     return tuple(Point(size, replace(base, **{field: int(size) - less})) for size in sizes)
@@ -49,24 +54,24 @@ def _points(sizes: Iterable[float], base: Case, field: str, less: int = 0) -> tu
 
 CURVES = (
     Curve(
-        "prompt tokens",  # by text; in whole steps by a larger image
+        "prompt_tokens",  # by text; in whole steps by a larger image
         _points((300, 600, 1200, 2400, 4800), BASE, "text_tokens", less=256),
         tuple(Point(tokens + 38, replace(BASE, image_tokens=tokens)) for tokens in (256, 1024, 3600)),
     ),
     Curve(
-        "completions of a prompt",
+        "completions",
         _points((4, 8, 16, 32, 64), BASE, "group_size"),
         _points((8, 32), BASE, "group_size"),
     ),
     Curve("images", _points((1, 2, 4, 8, 16), BASE, "images"), _points((1, 4), BASE, "images")),
     Curve("turns", _points((1, 2, 5, 10, 20), TURN, "turns")),
     Curve(
-        "completion tokens",
+        "completion_tokens",
         _points((48, 128, 256, 512, 1024), BASE, "completion_tokens"),
         _points((48, 256), BASE, "completion_tokens"),
     ),
     Curve(
-        "million parameters",
+        "million_parameters",
         tuple(Point(size, replace(BASE, shape=shape)) for shape, size in MILLIONS.items()),
         tuple(Point(MILLIONS[shape], replace(BASE, shape=shape)) for shape in ("tiny", "11m", "mid")),
     ),
@@ -75,7 +80,7 @@ HOST_CASE = replace(CASES["c"], groups=8, image_tokens=4, text_tokens=76)
 """64 episodes; images are small, since packing passes their patches on as they are."""
 HOST = tuple(
     Curve(name, _points((1, 5, 10, 20), replace(HOST_CASE, alike=alike), "turns"))
-    for name, alike in (("turns, all act differently", 0.0), ("turns, half act alike", 0.5))
+    for name, alike in (("turns_all_differ", 0.0), ("turns_half_alike", 0.5))
 )
 
 

@@ -29,7 +29,7 @@ def part_table(part: str, points: Points) -> str:
     for curve in CURVES:
         for point in of_part(curve, part):
             if (record := points.find(part, point.case)) is not None:
-                rows.append(row_of(f"{point.size:g} {curve.name}", record, SIDES[part]))
+                rows.append(row_of(f"{point.size:g} {curve.title}", record, SIDES[part]))
     if not rows:
         return ""
     slopes = [words for curve in CURVES if (words := exponent_words(curve, part, points))]
@@ -83,7 +83,7 @@ def exponent_words(curve: Curve, part: str, points: Points) -> str:
             slopes.append(f"{side} {seconds:.2f} (memory {memory:.2f})")
     tokens = last_exponent(sizes, [record[sides[0]].get("num_tokens") for _, record in found])
     slopes += [f"its tokens {tokens:.2f}"] if tokens is not None and slopes else []
-    return f"{curve.name} {', '.join(slopes)}" if slopes else ""
+    return f"{curve.title} {', '.join(slopes)}" if slopes else ""
 
 
 def host_table(points: Points) -> str:
@@ -93,7 +93,9 @@ def host_table(points: Points) -> str:
         found = [(point, record) for point in curve.points if (record := points.find("host", point.case))]
         for point, record in found:
             seconds = [f"{min(record[name]['cpu']):.3f}" for name in ("sessions", "packing")]
-            rows.append(f"| {point.size:g} {curve.name} | {record['num_tokens']:,} | {' | '.join(seconds)} |")
+            rows.append(
+                f"| {point.size:g} {curve.title} | {record['num_tokens']:,} | {' | '.join(seconds)} |"
+            )
         tokens = [record["num_tokens"] for _, record in found]
         for name in ("sessions", "packing"):
             slope = last_exponent(tokens, [min(record[name]["cpu"]) for _, record in found])
@@ -114,7 +116,7 @@ def draw(points: Points, path: Path) -> None:
         above, below = plots[:, column]
         for part, style in (("trainer", "-"), ("whole", "--")):
             _draw(curve, part, points, above, below, style)
-        above.set(xscale="log", yscale="log", title=curve.name)
+        above.set(xscale="log", yscale="log", title=curve.title)
         below.set(xscale="log", yscale="log")
         sizes = [point.size for point in curve.points]
         below.set_xticks(sizes, [f"{size:g}" for size in sizes], fontsize=8)

@@ -63,7 +63,7 @@ def test_tables_have_rows_exponents_and_what_exceeded_a_limit(tmp_path: Path) ->
     over = {**record(8.0), "rows": {"over": "over 8 GiB"}}
     points.add("trainer", curve.points[3].case, over)
     text = sweep_table.tables(points)
-    name = curve.name
+    name = curve.title
     assert f"| 4 {name} | 1 | 4 | **4.0** | 50% | 100, 400 | 1.00, 2.00 | 0.50 |" in text
     assert f"| 32 {name} | 8 | over 8 GiB |  | 50% | 100 | 1.00, – |  |" in text
     assert f"{name} packed 1.00 (memory 0.00), rows 1.00 (memory 0.00), its tokens 0.00" in text
