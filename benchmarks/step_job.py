@@ -44,6 +44,7 @@ class Job:
         micro_batch: completions that TRL trains at a time.
         threads: of each side.
         seed: of everything.
+        profiled_step: whose optimizer step is profiled, in a run that also keeps its timeline; -1 for none.
     """
 
     folder: str
@@ -59,6 +60,7 @@ class Job:
     micro_batch: int
     threads: int
     seed: int
+    profiled_step: int = -1
 
     def write(self) -> Path:
         """Save to job.json in the job's folder."""

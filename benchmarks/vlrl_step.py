@@ -77,6 +77,8 @@ def make_config(job: Job) -> Config:
         "eval.target_accuracy": None,
         "checkpoint.every": 0,
         "logging.tensorboard": False,  # the other side writes no logs either
+        "logging.timeline": job.profiled_step >= 0,
+        "profile.steps": [job.profiled_step] if job.profiled_step >= 0 else [],
     }
     return load_config(
         ROOT / "configs/quickstart.yaml", [f"{key}={json.dumps(value)}" for key, value in overrides.items()]
