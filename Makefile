@@ -18,7 +18,8 @@ install: ## make .venv with the locked set (cuda.lock where there is an NVIDIA G
 dev: ## the same, with what tests and checks need
 	@$(PYTHON) tools/install.py --dev
 
-quickstart: install ## train a small vision-language model on this machine and write a report
+quickstart: ## install, train a small vision-language model on this machine and write a report
+	@$(PYTHON) tools/install.py --behind
 	@$(BIN)/vlrl quickstart
 
 test: dev ecosystem-env ## run the tests (the slow proofs apart), two files at a time

@@ -1,6 +1,6 @@
 """Make .venv with the locked set in it: run by the Makefile, with the machine's own Python.
 
-    python3 tools/install.py [--dev] [--venv DIR] [--lock auto|cpu|cuda|trl|ecosystem]
+    python3 tools/install.py [--dev] [--behind] [--venv DIR] [--lock auto|cpu|cuda|trl|ecosystem]
 
 Stamps in the environment say what was installed, so a second run does nothing. Standard library only.
 """
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,6 +41,8 @@ NOT_COMPILED = (
     r"|/(matplotlib|fontTools|numba|pygments/lexers|sympy/physics)/"
 )
 
+IMPORTED_FIRST = ("torch", "transformers", "deepspeed", "ray", "vllm")
+"""By a run, in that order, and with the most files."""
 ALONE = ("trl", "ecosystem")
 """Sets without vlrl itself: the peer of the benchmarks, and what environments of others need."""
 
@@ -200,8 +203,12 @@ def install_torch(python: Path, torch: str, torchvision: str) -> None:
         say(f"no CPU build of {torchvision} there: taking PyPI's")
 
 
-def install_lock(python: Path, lock: Path) -> None:
-    """Everything in the lock: two pips at once (unpacking keeps one core busy), then the bytecode."""
+def install_lock(python: Path, lock: Path, *, behind: bool) -> None:
+    """Everything in the lock: two pips at once (unpacking keeps one core busy), then the bytecode.
+
+    With `behind` bytecode is made by a process that goes on after this one, on cores that nothing else needs.
+    A process that imports a file before its turn compiles it itself, as Python always does.
+    """
     pins = [line for line in lock.read_text().splitlines() if line and not line.startswith("#")]
     torches = [pin for pin in pins if pin.startswith(("torch=", "torchvision="))]
     rest = [pin for pin in pins if pin not in torches]
@@ -219,10 +226,18 @@ def install_lock(python: Path, lock: Path) -> None:
         job.result()
     if torches and torches[0].endswith("+cpu"):
         repair_torchvision(python)
-    say("compiling to bytecode")
-    command = [str(python), "-m", "compileall", "-qq", "-j0", "-x", NOT_COMPILED, str(site_packages(python))]
+    say("compiling to bytecode" + (", behind what follows" if behind else ""))
+    site = site_packages(python)
+    folders = [str(site / name) for name in IMPORTED_FIRST if (site / name).is_dir()]
+    command = [str(python), "-m", "compileall", "-qq", "-j0", "-x", NOT_COMPILED, *folders, str(site)]
     quiet = {**os.environ, "PYTHONWARNINGS": "ignore"}  # of what newer Pythons dislike in packages
-    subprocess.run(command, stdout=subprocess.DEVNULL, env=quiet)  # nor is a file of Python 2 a failure
+    if behind:
+        null, idle = subprocess.DEVNULL, partial(os.nice, 19)
+        subprocess.Popen(
+            command, stdin=null, stdout=null, stderr=null, env=quiet, start_new_session=True, preexec_fn=idle
+        )
+    else:
+        subprocess.run(command, stdout=subprocess.DEVNULL, env=quiet)  # nor is a file of Python 2 a failure
 
 
 def site_packages(python: Path) -> Path:
@@ -251,6 +266,9 @@ def digest(*files: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make .venv with the locked set in it.")
     parser.add_argument("--dev", action="store_true", help="also what tests and checks need")
+    parser.add_argument(
+        "--behind", action="store_true", help="make bytecode behind what follows, on idle cores"
+    )
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
     parser.add_argument("--lock", choices=["auto", "cpu", "cuda", *ALONE], default="auto")
     parser.add_argument("--large-apps", action="store_true", help="only the large apps of gui/x11")
@@ -285,7 +303,7 @@ def main() -> None:
 
     if changed(stamp, lock, hook):
         say(f"installing requirements/{kind}.lock, {facts.download_bytes / 1e9:.1f} GB to download, once")
-        install_lock(python, lock)
+        install_lock(python, lock, behind=options.behind)
         stamp.write_text(digest(lock, hook))
     stamp = options.venv / "project.stamp"
     if kind not in ALONE and changed(stamp, project):
