@@ -55,6 +55,8 @@ _USER_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 os.environ.setdefault("VLLM_SOURCES", str(_USER_CACHE / "vlrl" / "vllm-source"))
 _CACHE = tempfile.mkdtemp(prefix="vlrl-tests-")
 os.environ["XDG_CACHE_HOME"] = _CACHE  # resolved media of tests stay out of the user's cache
+for _name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):  # and what they put into the hub's
+    os.environ.pop(_name, None)
 # What DeepSpeed compiles takes minutes: once for all runs of the tests.
 os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(ROOT / ".venv" / "torch_extensions"))
 # What vLLM learns of a model's class takes a process that imports all of vLLM: once, not for each worker.
@@ -63,6 +65,9 @@ os.environ.setdefault("VLLM_CACHE_ROOT", str(ROOT / ".venv" / "vllm"))
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(_CACHE, ignore_errors=True)
+
+
+_SLOW = pytest.StashKey[list[pytest.Item]]()
 
 
 def gpu_missing() -> str | None:
@@ -78,6 +83,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     named = [argument.split("::", 1)[-1] for argument in config.args if "::" in argument]
     if not config.option.markexpr and not named:  # -m, or naming a test, says what to run
         slow = [item for item in items if item.get_closest_marker("slow")]
+        if [Path(argument).resolve() for argument in config.args] == [ROOT / "tests"]:
+            config.stash[_SLOW] = slow
         items[:] = [item for item in items if item not in slow]
         config.hook.pytest_deselected(items=slow)
     gpu = [item for item in items if item.get_closest_marker("gpu")]
@@ -181,6 +188,12 @@ def tiny_family(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
         return folder
 
     return build
+
+
+@pytest.fixture(scope="session")
+def slow_items(pytestconfig: pytest.Config) -> list[pytest.Item] | None:
+    """Every slow test, if this run has collected all: to collect them again takes as long as all tests do."""
+    return None if pytestconfig.option.keyword else pytestconfig.stash.get(_SLOW, None)
 
 
 @pytest.fixture(scope="session")

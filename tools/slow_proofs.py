@@ -98,7 +98,12 @@ def order(proofs: Iterable[str], ledger: Ledger, commit: str) -> list[str]:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Write the proofs among the collected tests for `collect`, which loads this file as a plug-in."""
-    slow = [(item, mark) for item in session.items if (mark := item.get_closest_marker("slow"))]
+    Path(os.environ[FOUND]).write_text(json.dumps(proofs_of(session.items)))
+
+
+def proofs_of(items: Iterable[pytest.Item]) -> Proofs:
+    """Find the proofs among tests."""
+    slow = [(item, mark) for item in items if (mark := item.get_closest_marker("slow"))]
     files = {item.nodeid.split("::")[0] for item, mark in slow if mark.kwargs.get("together") is True}
     proofs: Proofs = {}
     for item, mark in slow:
@@ -109,7 +114,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             proofs[file] = [file]
         else:
             proofs[item.nodeid] = [item.nodeid]
-    Path(os.environ[FOUND]).write_text(json.dumps(proofs))
+    return proofs
 
 
 def collect(root: Path, names: Sequence[str] = ()) -> Proofs:

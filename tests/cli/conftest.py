@@ -7,10 +7,12 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
 from vlrl.cli.main import main
 from vlrl.process import json_stdout
@@ -31,6 +33,8 @@ class Result:
 
 
 Vlrl = Callable[..., Result]
+whole_command = cache(typer.main.get_command)
+"""What typer makes of all functions and their options, which takes longer than most commands."""
 
 
 @pytest.fixture
@@ -40,6 +44,7 @@ def vlrl(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("typer.main.get_command", whole_command)
 
     def run(*arguments: object) -> Result:
         monkeypatch.setattr(sys, "argv", ["vlrl", *map(str, arguments)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +42,30 @@ def commands() -> Iterator[tuple[str, str]]:
 COMMANDS = sorted({(page, command) for page, command in commands() if "…" not in command})
 
 
+@cache
+def whole_command() -> Any:
+    """What typer makes of all functions: once, not for each page."""
+    return typer.main.get_command(app)
+
+
+@cache
+def does_not_fit(target: str, overrides: tuple[str, ...], name: str) -> str | None:
+    """Load a config file as a command does; why training by it does not fit the machine that it names."""
+    config = load_config(ROOT / target, list(overrides))
+    if config.model.path not in known_models() or name != "train":
+        return None
+    machine = claims(ROOT / target)[0].machine
+    plan = predict(config, prompts_of(config), machine, read_shape(config, fetch=False))
+    return None if plan.fits(machine) else verdict(plan, machine)
+
+
 def parsed(words: list[str]) -> tuple[str, list[str]]:
     """A command's dotted name and its arguments that are not options.
 
     Raises:
         click.ClickException: for a command or an option that does not exist.
     """
-    node: Any = typer.main.get_command(app)
+    node: Any = whole_command()
     name: list[str] = []
     while hasattr(node, "commands"):
         name.append(words.pop(0))
@@ -80,11 +98,7 @@ def test_a_command_of_the_docs_exists_with_its_options_and_its_config(page: str,
     if not str(target).endswith(".yaml") or "RECIPE" in target:
         return
     if "/" in target:
-        config = load_config(ROOT / target, overrides)
-        if config.model.path in known_models() and name == "train":
-            machine = claims(ROOT / target)[0].machine
-            plan = predict(config, prompts_of(config), machine, read_shape(config, fetch=False))
-            assert plan.fits(machine), f"{page}: {command}: {verdict(plan, machine)}"
+        assert (why := does_not_fit(target, tuple(overrides), name)) is None, f"{page}: {command}: {why}"
     elif not any(
         override.startswith("rewards.") or "./" in override for override in overrides
     ):  # files of a reader

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,49 @@ def family(request: pytest.FixtureRequest, tiny_family: Callable[[str], Path]) -
     return Family.open(request.param, tiny_family(request.param))
 
 
-def check(family: Family, groups: list[Group], max_tokens: int, attention: Kind = "nodes") -> int:
+@dataclass(frozen=True)
+class Plain:
+    """What transformers computes of each ledger of some groups as a row of its own.
+
+    Attributes:
+        logprobs: of an episode's trained tokens by their advantages: no two episodes have the same.
+        gradients: of every parameter.
+        num_tokens: in all rows.
+    """
+
+    logprobs: dict[tuple[float, ...], torch.Tensor]
+    gradients: dict[str, torch.Tensor]
+    num_tokens: int
+
+    @classmethod
+    def of(cls, family: Family, groups: list[Group]) -> Plain:
+        branches = [
+            branch
+            for group in groups
+            for branch in branches_of(group, [1.0] * len(group.trajectories), Keys())
+        ]
+        weight = 1.0 / sum(int(b.trained.sum()) for b in branches)
+        loss: Any = 0.0
+        found: dict[tuple[float, ...], torch.Tensor] = {}
+        for branch in branches:
+            trained = torch.tensor(branch.trained[1:])
+            logprobs = family.plain_logprobs(branch.ledger)[trained]
+            advantages = torch.tensor(branch.advantages[1:])[trained]
+            loss = loss + weight * (advantages * logprobs).sum()
+            found[tuple(advantages.tolist())] = logprobs.detach()
+        return cls(found, family.gradients(loss), sum(len(b.ledger.token_ids) for b in branches))
+
+
+@pytest.fixture(scope="module")
+def forked(family: Family) -> tuple[list[Group], Plain]:
+    """The forked episodes and their rows, computed once for all that packs them."""
+    groups = family.groups(FORKED)
+    return groups, Plain.of(family, groups)
+
+
+def check(
+    family: Family, groups: list[Group], plain: Plain, max_tokens: int, attention: Kind = "nodes"
+) -> int:
     """Hold packed to plain; returns how many tokens packing saved."""
     [micro_batches] = family.packed(groups, max_tokens=max_tokens)
     wrapped = TreeLogprobs(
@@ -66,26 +109,15 @@ def check(family: Family, groups: list[Group], max_tokens: int, attention: Kind 
     outputs = [wrapped(DeviceBatch.of(m, CPU))[0] for m in micro_batches]
     factors = [torch.tensor(m.weights * m.advantages) for m in micro_batches]
     loss = sum((f * o).sum() for f, o in zip(factors, outputs, strict=True))
-    branches = [
-        branch for group in groups for branch in branches_of(group, [1.0] * len(group.trajectories), Keys())
-    ]
-    weight = 1.0 / sum(int(b.trained.sum()) for b in branches)
-    plain_loss: Any = 0.0
-    expected: dict[tuple[float, ...], torch.Tensor] = {}
-    for branch in branches:
-        trained = torch.tensor(branch.trained[1:])
-        logprobs = family.plain_logprobs(branch.ledger)[trained]
-        advantages = torch.tensor(branch.advantages[1:])[trained]
-        plain_loss = plain_loss + weight * (advantages * logprobs).sum()
-        expected[tuple(advantages.tolist())] = logprobs.detach()  # no two episodes have the same
+    expected = dict(plain.logprobs)
     for micro_batch, output in zip(micro_batches, outputs, strict=True):
         for row in range(len(micro_batch.token_sample_ids)):
             mine = micro_batch.sequence_ids == row
             name = tuple(micro_batch.advantages[mine].tolist())
             assert (output.detach()[torch.tensor(mine)] - expected.pop(name)).abs().max() < TOLERANCE
     assert not expected
-    assert_same_gradients(family.gradients(loss), family.gradients(plain_loss))  # type: ignore[arg-type]
-    return sum(len(b.ledger.token_ids) for b in branches) - sum(m.input_ids.size for m in micro_batches)
+    assert_same_gradients(family.gradients(loss), plain.gradients)  # type: ignore[arg-type]
+    return plain.num_tokens - sum(m.input_ids.size for m in micro_batches)
 
 
 def assert_same_gradients(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
@@ -105,18 +137,18 @@ def sharers() -> Iterator[Sharers]:
 
 @pytest.mark.parametrize("checkpointed", [False, True])
 def test_a_tree_equals_plain_rows(
-    family: Family, checkpointed: bool, monkeypatch: pytest.MonkeyPatch
+    family: Family, forked: tuple[list[Group], Plain], checkpointed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nodes; blocks far smaller than an image, whose masks are kept or computed again; and one mask."""
-    groups = family.groups(FORKED)
+    groups, plain = forked
     monkeypatch.setattr(nodes, "TOGETHER", 16)
     monkeypatch.setattr(tree_attention, "BLOCK_TOKENS", 16)
     family.checkpointed(checkpointed)
     try:
-        assert check(family, groups, 4096) > 0
-        check(family, groups, 4096, "blocks")
+        assert check(family, groups, plain, 4096) > 0
+        check(family, groups, plain, 4096, "blocks")
         monkeypatch.setattr(tree_attention, "KEPT_PAIRS", 0)
-        check(family, groups, 4096, "blocks" if checkpointed else "dense")
+        check(family, groups, plain, 4096, "blocks" if checkpointed else "dense")
     finally:
         family.checkpointed(False)
 
@@ -126,7 +158,8 @@ def test_a_tree_equals_plain_rows(
 def test_any_tree_equals_plain_rows(
     family: Family, specs: list[tuple[str, list[Turn]]], max_tokens: int
 ) -> None:
-    check(family, family.groups(specs), max_tokens)
+    groups = family.groups(specs)
+    check(family, groups, Plain.of(family, groups), max_tokens)
 
 
 def test_slices_of_two_ranks_add_up_to_the_whole(family: Family, sharers: Sharers) -> None:

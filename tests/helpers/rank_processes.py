@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import socket
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from multiprocessing import forkserver
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pytest
 import torch
 
 LIMIT_S = 240.0
@@ -21,15 +26,39 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@cache
+def _warm() -> Any:
+    """Makes processes that have `warm_rank` imported: forks of one that nothing else has run in.
+
+    The seconds of these imports are paid once for all ranks of a worker's tests.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["warm_rank"])
+    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    with pytest.MonkeyPatch.context() as patch:  # it knows nothing of this process's sys.path
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+        forkserver.ensure_running()
+    return context
+
+
 class RankProcesses:
     """Some processes, as a context; what a function keeps in its module stays there between calls."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, warm: bool = True) -> None:
+        """Have them started.
+
+        Args:
+            count: of processes.
+            warm: they begin with what a rank imports; without it nothing is imported.
+        """
         self.count = count
-        context = multiprocessing.get_context("spawn")
+        context = _warm() if warm else multiprocessing.get_context("spawn")
         pairs = [context.Pipe() for _ in range(count)]
         self._pipes = [mine for mine, _ in pairs]
-        self._processes = [context.Process(target=_serve, args=(theirs,), daemon=True) for _, theirs in pairs]
+        self._processes = [
+            context.Process(target=_serve, args=(theirs, dict(os.environ)), daemon=True)
+            for _, theirs in pairs
+        ]
 
     def __enter__(self) -> Self:
         for process in self._processes:
@@ -56,7 +85,9 @@ class RankProcesses:
         return [answer for _, answer in answers]
 
 
-def _serve(pipe: Any) -> None:
+def _serve(pipe: Any, environment: Mapping[str, str]) -> None:
+    os.environ.clear()  # of when the first of them was asked for
+    os.environ.update(environment)
     torch.set_num_threads(1)
     while True:
         try:

@@ -58,8 +58,10 @@ def passed(day: str, seconds: float = 1) -> object:
     return LastPass(f"{day}T00:00:00Z", "abc", seconds)
 
 
-def test_the_ledger_names_every_slow_test_and_no_other(root: Path) -> None:
-    proofs = slow_proofs.collect(root)
+def test_the_ledger_names_every_slow_test_and_no_other(
+    root: Path, slow_items: list[pytest.Item] | None
+) -> None:
+    proofs = slow_proofs.collect(root) if slow_items is None else slow_proofs.proofs_of(slow_items)
     ledger = slow_proofs.read_ledger(root / slow_proofs.LEDGER)
     hint = "run `.venv/bin/python tools/slow_proofs.py --sync` and commit tests/slow_ledger.json"
     assert sorted(ledger) == sorted(proofs), hint

@@ -50,10 +50,10 @@ def start_and_look(port: int) -> tuple[bool, bool]:
 
 def test_a_rank_does_not_wait_for_a_compiler_that_it_does_not_use() -> None:
     """DeepSpeed imports Muon for any optimizer, whose kernels are to be compiled: two seconds of imports."""
-    with RankProcesses(1) as rank:
+    with RankProcesses(1, warm=False) as rank:
         assert rank.run(start_and_look, [(free_port(),)]) == [(False, True)]
 
 
 def test_a_rank_does_not_wait_for_a_tracker_that_it_does_not_use() -> None:
-    with RankProcesses(1) as rank:
+    with RankProcesses(1, warm=False) as rank:
         assert rank.run(join_and_look, [(free_port(),)]) == [(False, "mlflow")]

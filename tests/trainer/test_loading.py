@@ -6,6 +6,7 @@ The ranks are processes with nothing else in them, so that their memory can be m
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ import loaded_ranks
 import pytest
 import torch
 from builders import make_config
+from huggingface_hub import constants
 from loaded_ranks import Loaded
 from rank_processes import RankProcesses, free_port
 from safetensors.torch import load_file, save_file
@@ -42,16 +44,15 @@ class Ranks:
 
 
 @pytest.fixture(scope="module")
-def hub_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder that the ranks take for the hub's cache."""
-    folder = tmp_path_factory.mktemp("hub")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HF_HUB_CACHE", str(folder))
-        yield folder
+def hub_cache() -> Path:
+    """The folder that ranks take for the hub's cache, as all processes of the tests do."""
+    folder = Path(constants.HF_HUB_CACHE)
+    assert folder.is_relative_to(os.environ["XDG_CACHE_HOME"])
+    return folder
 
 
 @pytest.fixture(scope="module")
-def ranks(hub_cache: Path) -> Iterator[Ranks]:
+def ranks() -> Iterator[Ranks]:
     with RankProcesses(NUM_RANKS) as processes:
         yield Ranks(processes)
 

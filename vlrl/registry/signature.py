@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
-
 from vlrl.errors import ConfigError
 
 
@@ -71,6 +69,9 @@ def _typed(what: str, key: str, value: Any, parameter: inspect.Parameter | None)
     wanted = inspect.Parameter.empty if parameter is None else parameter.annotation
     if wanted is inspect.Parameter.empty or isinstance(wanted, str):  # of a signature that was put together
         return value
+    # Only here: it is two fifths of what a worker of rewards imports, and few have such options.
+    from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(wanted)
     except (PydanticSchemaGenerationError, PydanticUserError):  # a class that pydantic does not know

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 from gallery import Bench, known
 
+from vlrl.envs.gui.emu.drawing.paint import Compositor
+
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Bench]:
@@ -17,3 +19,9 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Bench]:
         return Bench(page, **options)
 
     return make
+
+
+@pytest.fixture
+def without_paint(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Has desktops lay out their screens and not paint them from now on: for what looks at no pixels."""
+    return lambda: monkeypatch.setattr(Compositor, "show", lambda self, layers: self.pixels)

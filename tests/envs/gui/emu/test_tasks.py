@@ -34,11 +34,16 @@ def desktop_of(form: Form) -> Desktop:
 
 
 @pytest.mark.parametrize(("name", "form"), CASES)
-def test_the_oracle_scores_one(name: str, form: Form) -> None:
-    """Progress begins at 0 and reaches 1 with the success, at every level and with any looks."""
+def test_the_oracle_scores_one(name: str, form: Form, without_paint: Callable[[], None]) -> None:
+    """Progress begins at 0 and reaches 1 with the success, at every level and with any looks.
+
+    Each level is painted once.
+    """
     desktop = desktop_of(form)
-    for level in TEMPLATES[name].levels:
-        for seed in range(SEEDS):
+    for seed in range(SEEDS):
+        if seed == 1:
+            without_paint()
+        for level in TEMPLATES[name].levels:
             desktop.reset({"name": name, "difficulty": level}, seed)
             start = desktop.verdict()
             assert start.progress == 0 and not any(start.milestones.values()) and not start.ended
@@ -52,8 +57,9 @@ def test_the_oracle_scores_one(name: str, form: Form) -> None:
             assert verdict.side_effects == verdict.harms == ()
 
 
-def test_a_button_s_name_may_be_that_of_a_part_of_the_desktop() -> None:
+def test_a_button_s_name_may_be_that_of_a_part_of_the_desktop(without_paint: Callable[[], None]) -> None:
     """ "Window", say: each noun is clicked once."""
+    without_paint()
     desktop, left, seed = desktop_of("desktop"), set(NOUNS), 0
     while left:
         desktop.reset({"name": "buttons/named", "difficulty": 1}, seed)
@@ -111,8 +117,11 @@ def test_whoever_does_not_do_it_scores_nothing(name: str, form: Form) -> None:
 
 
 @pytest.mark.parametrize(("name", "form"), CASES)
-def test_one_click_anywhere_is_seldom_the_right_one(name: str, form: Form) -> None:
+def test_one_click_anywhere_is_seldom_the_right_one(
+    name: str, form: Form, without_paint: Callable[[], None]
+) -> None:
     """No task that a click can do is done by one click in six at random: what is to be hit is small."""
+    without_paint()
     desktop, rng, hits, tries = desktop_of(form), np.random.default_rng(0), 0, 40
     desktop.reset({"name": name, "difficulty": TEMPLATES[name].levels[0]}, 0)
     start = desktop.snapshot()
@@ -124,7 +133,10 @@ def test_one_click_anywhere_is_seldom_the_right_one(name: str, form: Form) -> No
 
 
 @pytest.mark.parametrize("name", sorted(TEMPLATES))
-def test_there_are_many_variants_and_the_answer_is_not_given_away(name: str) -> None:
+def test_there_are_many_variants_and_the_answer_is_not_given_away(
+    name: str, without_paint: Callable[[], None]
+) -> None:
+    without_paint()
     desktop = desktop_of(TEMPLATES[name].forms[0])  # type: ignore[arg-type]
     variants = set()
     for seed in range(12):
