@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from step_floor import Work, floor, matmul_rate, read_model_config
 from step_job import Job
 
 PATCHES_PER_TOKEN = 4
+Clock = Callable[[], float]
 
 
 def whole_job(
@@ -70,7 +73,7 @@ def _job(case: Case, folder: Path, model: Path, micro_batch: int | None, **sizes
     return job
 
 
-def whole_floor(job: Job, prompt_tokens: int) -> dict[str, float]:
+def whole_floor(job: Job, prompt_tokens: int, clock: Clock = time.perf_counter) -> dict[str, float]:
     """The floor of a whole step of prompts of so many tokens."""
     case, config = job.case, read_model_config(job.model)
     work = Work(
@@ -82,11 +85,13 @@ def whole_floor(job: Job, prompt_tokens: int) -> dict[str, float]:
         patches=PATCHES_PER_TOKEN * case.image_tokens,
         image_tokens=case.image_tokens,
     )
-    return floor(config, work, cpu_rate(config, work.tree_tokens, job.threads))
+    return floor(config, work, cpu_rate(config, work.tree_tokens, job.threads, clock))
 
 
-def cpu_rate(config: dict[str, Any], num_tokens: int, threads: int) -> float:
-    """Operations per second of a matmul as large as a step's widest, with the sides' threads."""
+def cpu_rate(
+    config: dict[str, Any], num_tokens: int, threads: int, clock: Clock = time.perf_counter
+) -> float:
+    """Operations per second, by a clock, of a matmul as large as a step's widest, with the sides' threads."""
     import torch
 
     from vlrl.model.cpu_matmul import choose_products
@@ -94,4 +99,4 @@ def cpu_rate(config: dict[str, Any], num_tokens: int, threads: int) -> float:
     torch.set_num_threads(threads)
     choose_products()  # as vlrl's side does; the floor is for the better of torch's libraries
     text = config["text_config"]
-    return matmul_rate(min(num_tokens, 4096), text["hidden_size"], text["intermediate_size"])
+    return matmul_rate(min(num_tokens, 4096), text["hidden_size"], text["intermediate_size"], clock=clock)

@@ -11,7 +11,7 @@ Every point is a line in --keep's points.jsonl, and points that are there are no
 can run in pieces, each of about --seconds. CPU seconds, of all processes of a side, are what counts, since
 other programs may use the machine; with one thread no side waits at OpenMP's barriers. Each side takes two
 steps, in turns, and the lower CPU seconds count; memory is private (USS) of the process that trains, sampled
-in the first. A step of more than 15 CPU seconds is not repeated. A side that exceeds --gib or --limit has no
+in the first. Where one takes more than 15, none is repeated. A side that exceeds --gib or --limit has no
 figure and is not tried with more. The floor is that of train_step.py. Exponents are slopes of log CPU seconds
 against log size between the last two points.
 """
@@ -43,6 +43,8 @@ from train_step import ROOT, TRAINER, WHOLE
 
 PARTS = ("trainer", "host", "whole")
 WARMUP, STEPS = 1, 2
+CLOCK = time.process_time
+"""What the floor's rate is taken by, as the sides are."""
 SLOW = 15.0
 """CPU seconds of a step after which it is not repeated."""
 
@@ -99,7 +101,7 @@ class Sweep:
                     return
                 record = self._two_steps(sides, point.case)
                 if "over" not in record["packed"]:
-                    rate = cpu_rate(config, record["packed"]["num_tokens"], self._options.threads)
+                    rate = cpu_rate(config, record["packed"]["num_tokens"], self._options.threads, CLOCK)
                     record["floor_seconds"] = record["packed"]["flops"] / rate
                 self._keep("trainer", name, point, record)
 
@@ -118,7 +120,7 @@ class Sweep:
             return {
                 **record,
                 "prompt_tokens": prompt_tokens,
-                "floor_seconds": whole_floor(job, prompt_tokens)["seconds"],
+                "floor_seconds": whole_floor(job, prompt_tokens, CLOCK)["seconds"],
             }
 
     def _two_steps(self, sides: Sides, case: Case) -> dict[str, Any]:
@@ -129,8 +131,9 @@ class Sweep:
                 self._within(sides, name, lambda name=name, one=one: one.update(sides[name].prepare(case)))
             step = partial(take_step, sides[name], one)
             self._within(sides, name, lambda n=name, o=one, s=step: o.update(sides[n].memory(s)))
-        for name, one in reversed(found.items()):
-            if name not in sides.over and one["cpu"][0] < SLOW:
+        if max(seconds for one in found.values() for seconds in one["cpu"]) < SLOW:
+            # all or none: sides that took another number of steps have other weights, and other losses
+            for name, one in reversed(found.items()):
                 self._within(sides, name, partial(take_step, sides[name], one))
         for losses in zip(*(one["losses"] for one in found.values()), strict=False):
             if max(losses) - min(losses) > TOLERANCE:
