@@ -131,7 +131,7 @@ class Sweep:
                 self._within(sides, name, lambda name=name, one=one: one.update(sides[name].prepare(case)))
             step = partial(take_step, sides[name], one)
             self._within(sides, name, lambda n=name, o=one, s=step: o.update(sides[n].memory(s)))
-        if max(seconds for one in found.values() for seconds in one["cpu"]) < SLOW:
+        if max((seconds for one in found.values() for seconds in one["cpu"]), default=SLOW) < SLOW:
             # all or none: sides that took another number of steps have other weights, and other losses
             for name, one in reversed(found.items()):
                 self._within(sides, name, partial(take_step, sides[name], one))

@@ -104,15 +104,21 @@ def host_table(points: Points) -> str:
     return "\n".join([head, *rows]) if rows else ""
 
 
+def measured(curve: Curve, points: Points) -> list[Any]:
+    """A curve's points that there are, of both parts."""
+    return [p for part in SIDES for p in of_part(curve, part) if points.find(part, p.case) is not None]
+
+
 def draw(points: Points, path: Path) -> None:
-    """CPU seconds above and private memory below, a column for each quantity, both axes logarithmic."""
+    """CPU seconds above and private memory below, logarithmic, a column for each quantity that has points."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(15, 6), layout="constrained")
+    curves = [curve for curve in CURVES if len(measured(curve, points)) > 1]
+    figure = Figure(figsize=(3 + 2 * len(curves), 6), layout="constrained")
     FigureCanvasAgg(figure)
-    plots = figure.subplots(2, len(CURVES), sharex="col", sharey="row")
-    for column, curve in enumerate(CURVES):
+    plots = figure.subplots(2, len(curves), sharex="col", sharey="row", squeeze=False)
+    for column, curve in enumerate(curves):
         above, below = plots[:, column]
         for part, style in (("trainer", "-"), ("whole", "--")):
             _draw(curve, part, points, above, below, style)
