@@ -150,8 +150,8 @@ def test_what_is_offloaded_is_not_copied_too() -> None:
     params = plain.shape.num_params
     assert plain.hosts[0].copies == pytest.approx(PINNED * 14 * params)
     assert optimizer.hosts[0].copies == pytest.approx(PINNED * 2 * params)
-    # Masters and moments, gradients summed and flat, and two results of AdamW of a billion parameters.
-    assert optimizer.hosts[0].offloaded == pytest.approx((12 + 8) * params + 8e9)
+    # Masters and moments, and gradients summed and flat.
+    assert optimizer.hosts[0].offloaded == pytest.approx((12 + 8) * params)
     assert both.hosts[0].copies == 0
     assert both.hosts[0].offloaded == pytest.approx((12 + 8 + 2) * params + 8e9)
     assert both.needed_bytes <= optimizer.needed_bytes < plain.needed_bytes

@@ -205,14 +205,14 @@ def test_zero3s_static_part_is_the_papers() -> None:
 
 
 def test_the_optimizers_step_works_on_a_part_of_the_slice() -> None:
-    """DeepSpeed's sub-groups: flat gradients, and unfused two results of AdamW, of a billion at a time."""
+    """DeepSpeed's sub-groups: flat gradients of a billion parameters at a time."""
     config = make_config()
     config.model.dtype = "bfloat16"
     assert predict(config, PROMPTS, ONE, SEVEN).memory.update == 4 * 10**9
     many = predict(with_trainer(config, num_ranks=16), PROMPTS, GPU, SEVEN)
     assert many.memory.update == 4 * -(-SEVEN.num_params // 16)
     on_cpu = predict(config, PROMPTS, replace(ONE, device="cpu", gpus_per_node=None), SEVEN)
-    assert on_cpu.memory.update == 3 * 4 * 10**9
+    assert on_cpu.memory.update == 4 * 10**9
 
 
 def test_offloaded_states_take_their_gradients_along() -> None:
@@ -225,7 +225,7 @@ def test_offloaded_states_take_their_gradients_along() -> None:
     )
     assert (offloaded.gradients, offloaded.optimizer, offloaded.update) == (500_000_000 * 4, 0, 0)
     moved = plain.gradients - offloaded.gradients
-    assert offloaded.host == plain.optimizer + 2 * moved + 2 * plain.update  # fused on the GPU alone
+    assert offloaded.host == plain.optimizer + 2 * moved
     weights = predict(with_trainer(config, offload_parameters=True), PROMPTS, ONE, SEVEN).memory
     assert (weights.weights, weights.host) == (0, plain.weights)
     assert weights.gathered == 10**9 * 2  # ZeRO-3 fetches as much ahead, from host memory too

@@ -178,7 +178,7 @@ def _offloaded(memory: RankMemory, shape: ModelShape, config: Config, bucket: in
     trainer, mean = config.trainer, memory.host
     if trainer.offload_optimizer:
         gradients = memory.gradients - bucket
-        update = memory.update * 2 // 3  # gradients are flat already
+        update = memory.update - max(_flat_bytes(config, model) for model in trained_models(shape))
         host = mean + memory.optimizer + 2 * gradients + update
         memory = replace(memory, optimizer=0, update=0, gradients=bucket, host=host)
     teacher = config.algorithm.teacher
@@ -260,8 +260,12 @@ def _update_bytes(model: ModelShape, config: Config, device: str) -> int:
         more = 0 if fuses_update(config, device) else 2
     elif config.optim.state == "8bit":
         more = 5 if device == "cpu" else 2  # bitsandbytes' own way on a CPU
-    at_once = [min(-(-count // ranks), UPDATED_PARAMS) for count in (model.num_trained, of_adamw)]
-    return (at_once[0] + more * at_once[1]) * FLOAT32
+    return _flat_bytes(config, model) + more * min(-(-of_adamw // ranks), UPDATED_PARAMS) * FLOAT32
+
+
+def _flat_bytes(config: Config, model: ModelShape) -> int:
+    """The gradients of a rank's slice in one piece, of as many parameters as are updated at once."""
+    return min(-(-model.num_trained // config.trainer.world_size), UPDATED_PARAMS) * FLOAT32
 
 
 def _logits(shape: ModelShape, work: Workload, config: Config, device: str) -> int:
