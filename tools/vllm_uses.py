@@ -99,7 +99,11 @@ SUBCLASSES: Mapping[str, Sequence[str]] = {
     "logits_processor.py:MediaTokenBan": (
         "vllm.v1.sample.logits_processor.LogitsProcessor",
         "vllm.v1.worker.gpu.sample.logits_processor.LogitsProcessor",
-    )
+    ),
+    "cpu/fused_layers.py:FusedRMSNorm": ("vllm.model_executor.layers.layernorm.RMSNorm",),
+    "cpu/fused_layers.py:FusedMRotaryEmbedding": (
+        "vllm.model_executor.layers.rotary_embedding.mrope.MRotaryEmbedding",
+    ),
 }
 """A class of vlrl → those that vLLM's loaders want it to derive from."""
 
@@ -112,7 +116,7 @@ MIXED_IN: Mapping[str, Sequence[str]] = {
 REPLACED_METHODS: Mapping[str, str] = {
     "cpu/lora_products.py:_add_products": (
         "vllm.lora.punica_wrapper.punica_cpu.PunicaWrapperCPU.add_lora_linear"
-    )
+    ),
 }
 """A function of vlrl → the method that it is put in place of."""
 

@@ -122,7 +122,7 @@ def engines(tiny_model: Path, local_ray: None, tmp_path_factory: pytest.TempPath
         processor.sample(
             row("Compare.", [random_image(40, 150, 1), random_image(170, 120, 2)], row_id="uneven")
         ),
-        # The prefix cache keeps whole blocks of 128 tokens, so only a long prompt meets it.
+        # A prompt of several blocks, which the prefix cache keeps.
         processor.sample(row("Which?", [random_image(168, 168, i) for i in range(5)], row_id="many")),
     ]
     trainer = Trainer(config, processor.banned_token_ids)

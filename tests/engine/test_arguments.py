@@ -11,7 +11,14 @@ import ray
 from builders import make_config
 
 from vlrl.config.engine import GeneratorConfig
-from vlrl.engine.arguments import BREAKS, SET_BY, _names_of_vllm, engine_arguments, engine_environment
+from vlrl.engine.arguments import (
+    BREAKS,
+    CPU_BLOCK,
+    SET_BY,
+    _names_of_vllm,
+    engine_arguments,
+    engine_environment,
+)
 from vlrl.errors import ConfigError
 
 OURS = {
@@ -54,12 +61,28 @@ def handed_further(**engine: Any) -> dict[str, Any]:
 
 
 def test_further_arguments_reach_vllm_and_slips_are_named() -> None:
-    handed = handed_further(block_size=32, enable_prefix_caching=False)
-    assert handed["block_size"] == 32 and handed["enable_prefix_caching"] is False
+    handed = handed_further(block_size=64, enable_prefix_caching=False)
+    assert handed["block_size"] == 64 and handed["enable_prefix_caching"] is False
     with pytest.raises(ConfigError, match=r"generator\.engine\.blok_size: .* did you mean block_size\?"):
         handed_further(blok_size=32)
     with pytest.raises(ConfigError, match=r"EngineArgs has no such argument$"):
         handed_further(qqq=1)
+
+
+def test_blocks_are_small_where_a_cpu_shares_prompts() -> None:
+    """Elsewhere vLLM chooses: on a GPU, where nothing is cached, and where prompts of other rounds are."""
+    handed = partial(engine_arguments, make_config("m"), [], {}, begins_empty=True)
+    replayed = make_config("m", generator={"routing_replay": True})
+    own = make_config("m", generator={"engine": {"block_size": 128}})
+    assert handed(on_gpu=False)["block_size"] == CPU_BLOCK
+    assert engine_arguments(own, [], {}, on_gpu=False, begins_empty=True)["block_size"] == 128
+    for other in (
+        handed(on_gpu=True),
+        handed(on_gpu=False, has_state=True),
+        engine_arguments(replayed, [], {}, on_gpu=False, begins_empty=True),
+        engine_arguments(make_config("m"), [], {}, on_gpu=False),
+    ):
+        assert "block_size" not in other
 
 
 def test_what_other_keys_say_or_a_law_forbids_is_refused() -> None:

@@ -27,6 +27,10 @@ REUSED_MEMORY: Mapping[str, str] = {
 """For glibc: memory that was freed is kept and given out again. On a CPU every load makes new tensors, whose
 pages the kernel would clear first; that took most of a load's time."""
 
+CPU_BLOCK = 32
+"""Tokens of a block of the KV cache on a CPU, the fewest that vLLM's attention there takes (default 128).
+The requests of a group compute whole blocks of their prompt once, and the rest each for itself."""
+
 
 SET_BY: Mapping[str, str] = {
     **{name: "model.path" for name in ("model", "tokenizer", "hf_config_path", "revision", "model_weights")},
@@ -114,6 +118,7 @@ def engine_arguments(
     on_gpu: bool,
     takes_turns: bool = False,
     has_state: bool = False,
+    begins_empty: bool = False,
 ) -> dict[str, Any]:
     """Arguments of vLLM's EngineArgs.
 
@@ -124,6 +129,8 @@ def engine_arguments(
         on_gpu: whether the engine runs on GPUs.
         takes_turns: whether it gives its GPUs' memory up for the trainer.
         has_state: whether layers carry a state from token to token, see `model_has_state`.
+        begins_empty: whether its caches are emptied between rounds. Then blocks may be small; else prompts of
+            different rounds would share their first ones, and last bits depend on what was asked before.
 
     Raises:
         ConfigError: see `further_arguments`.
@@ -131,6 +138,9 @@ def engine_arguments(
     generator = config.generator
     if generator.routing_replay and not on_gpu:
         _require_recording(config)
+    # The states of layers that have one are kept at the ends of partial prefills alone.
+    # On a CPU choices of experts are recorded as each request's tokens are computed.
+    caches_prefixes = on_gpu or not (has_state or generator.routing_replay)
     return {
         "model": local_model(config.model.path),
         "dtype": config.model.dtype,
@@ -146,9 +156,8 @@ def engine_arguments(
         # With it a batch is in flight whenever the engine's thread looks, also when weights are replaced.
         "async_scheduling": False,
         "enable_sleep_mode": takes_turns and on_gpu,
-        # The states of layers that have one are kept at the ends of partial prefills alone.
-        # On a CPU choices of experts are recorded as each request's tokens are computed.
-        "enable_prefix_caching": on_gpu or not (has_state or generator.routing_replay),
+        "enable_prefix_caching": caches_prefixes,
+        **({"block_size": CPU_BLOCK} if caches_prefixes and begins_empty and not on_gpu else {}),
         "enable_return_routed_experts": on_gpu and generator.routing_replay,
         # vLLM rewinds a seeded generator after a partial prefill; a CPU one cannot be rewound.
         "enable_chunked_prefill": on_gpu,

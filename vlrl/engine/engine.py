@@ -20,7 +20,7 @@ from vlrl.config import Config
 from vlrl.engine.arguments import engine_arguments, model_has_state
 from vlrl.engine.choices import engine_choices
 from vlrl.engine.client.shared_media import fetch_media
-from vlrl.engine.cpu.gated_delta import compute_float32
+from vlrl.engine.cpu.kernels import choose_kernels
 from vlrl.engine.lora import adapter_arguments, adapter_requests, require_places
 from vlrl.engine.patches import correct_videos, keep_images_of_cached_prompts
 from vlrl.engine.requests import (
@@ -61,9 +61,9 @@ class Engine:
     ) -> None:
         """Make the engine with this number among the run's; does it take turns with a trainer on its GPUs?"""
         self._config, self._number = config, number
-        self._banned_token_ids, self._stop_token_ids = list(banned_token_ids), list(stop_token_ids)
-        self._engine_options = dict(engine_options)
-        self._takes_turns, self._sleeps, self._records_experts = takes_turns, False, False
+        given = (config, list(banned_token_ids), dict(engine_options))
+        self._arguments = partial(engine_arguments, *given, takes_turns=takes_turns, begins_empty=True)
+        self._stop_token_ids, self._sleeps, self._records_experts = list(stop_token_ids), False, False
         self._lora = sent_alone(config)
         self._adapters: Sequence[Any] = ()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
@@ -140,15 +140,8 @@ class Engine:
         self._records_experts = self._config.generator.routing_replay and not on_gpu
         keep_images_of_cached_prompts()
         if not on_gpu:
-            compute_float32()
-        arguments = engine_arguments(
-            self._config,
-            self._banned_token_ids,
-            self._engine_options,
-            on_gpu=on_gpu,
-            takes_turns=self._takes_turns,
-            has_state=model_has_state(self._config),
-        )
+            choose_kernels()
+        arguments = self._arguments(on_gpu=on_gpu, has_state=model_has_state(self._config))
         if self._lora is not None:
             targets = adapter_targets(empty_model(self._config), self._lora)
             policies = tuple(self._config.policies)
@@ -178,12 +171,15 @@ class Engine:
         """Submit requests whole and step to their end; nothing else is done meanwhile.
 
         So the engine's batches, and with them the last bits of its float32 results, depend on nothing but the
-        requests (law 8).
+        requests (law 8). If all of them begin episodes, nothing is left in its caches of other rounds: a run
+        that is resumed has not computed what an evaluation or a parity check did before.
 
         Raises:
             EngineError: if the engine expanded a prompt otherwise than the processor (law 3).
         """
         results: dict[int, GenerationResult] = {}
+        if not self._running and all(request.begins for request in requests):
+            self._forget()
         self.admit(requests, self._rendered(requests, references), results.__setitem__)
         try:
             while self._engine.has_unfinished_requests():
@@ -236,9 +232,7 @@ class Engine:
         if self._sleeps:
             self._engine.wake_up(["kv_cache"])
             self._sleeps = False
-        self._engine.reset_encoder_cache()
-        if not self._engine.reset_prefix_cache():
-            raise EngineError("the engine could not reset its prefix cache; report this with your config")
+        self._forget()
         self._engine.set_weight_version(str(version))
         return time.perf_counter() - begin
 
@@ -288,6 +282,11 @@ class Engine:
         if not self._records_experts:
             return None
         return self._engine.collective_rpc("take_experts", args=([request.name],))[0][0]  # type: ignore[no-any-return]
+
+    def _forget(self) -> None:
+        self._engine.reset_encoder_cache()
+        if not self._engine.reset_prefix_cache():
+            raise EngineError("the engine could not reset its prefix cache; report this with your config")
 
     def _give_up(self, names: Sequence[str]) -> None:
         self._drop(names, EngineError("the request was given up"))

@@ -29,6 +29,7 @@ class EngineRequest:
         sampling: how it is generated.
         order: (position, group index) of its episode: the place in a batch that several clients make.
         policy: number of the one whose adapter generates it; 0 where there is but one.
+        begins: whether it is its episode's first.
         form: what it is held to, see `vlrl.model.structured.forms`; "" lets every token follow.
     """
 
@@ -40,6 +41,7 @@ class EngineRequest:
     sampling: Sampling
     order: tuple[int, int] = (0, 0)
     policy: int = 0
+    begins: bool = False
     form: str = ""
 
 

@@ -127,6 +127,7 @@ class EngineClient:
             sampling=sampling,
             order=(position, session.group_index),
             policy=self._policies[session.sample.agent] if self._policies else 0,
+            begins=session.num_turns == 0,
             form=session.form,
         )
 
