@@ -65,8 +65,8 @@ def serve(pipe: Pipe, requests: Requests, generate: Any) -> None:
 
 
 def count(config: Config, samples: Sequence[Sample], completions: Iterable[Sequence[int]]) -> None:
-    """Add a batch to the tally; its noise reward is the completion's number, so that all differ."""
+    """Add a batch to the tally; a completion's reward is its number, so that all differ."""
     size = config.rollout.group_size
     for number, tokens in enumerate(completions):
         prompt = samples[number // size].prompt.token_ids
-        TALLY.add(len(prompt), len(tokens), float(number))
+        TALLY.add(len(prompt), len(tokens), float(TALLY.completions))

@@ -24,9 +24,12 @@ from vlrl.types import Sample
 
 def main(plain: bool = False) -> None:
     """Start vLLM and do what the pipe asks for; plain without vlrl's kernels and block size."""
-    begin, requests, pipe = time.perf_counter(), Requests(Job.read(sys.argv[1])), Pipe()
+    begin, requests = time.perf_counter(), Requests(Job.read(sys.argv[1]))
     config, processor = requests.config, requests.processor
-    os.environ.update(engine_environment(config, on_gpu=False))  # read when vLLM is imported
+    environment = engine_environment(config, on_gpu=False)
+    if os.environ | environment != os.environ:  # glibc and torch read it when a process starts
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | environment)
+    pipe = Pipe()
     given = (config, processor.banned_token_ids, processor.engine_options)
     arguments = engine_arguments(*given, on_gpu=False, begins_empty=not plain)
     if not plain:

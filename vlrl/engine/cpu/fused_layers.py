@@ -82,8 +82,8 @@ class FusedMRotaryEmbedding(MRotaryEmbedding):  # type: ignore[misc]
         return found
 
     def _by_axis(self, values: Tensor) -> Tensor:
-        """For each frequency its axis's number, time, height or width, of [3, num_tokens, rotary_dim / 2]."""
+        """Each frequency's number of its axis (time, height, width), of [3, num_tokens, rotary_dim / 2]."""
         if self.mrope_interleaved:
             return apply_interleaved_rope(values, self.mrope_section)  # type: ignore[no-any-return]
-        parts = values.split(self.mrope_section, dim=-1)
+        parts = torch.split(values, self.mrope_section, dim=-1)
         return torch.cat([part[axis] for axis, part in enumerate(parts)], dim=-1)
