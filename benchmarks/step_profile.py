@@ -40,6 +40,12 @@ PHASES = ("generate", "train", "sync", "rest")
 PROCESSES = {"trainer": ("TrainerRank",), "engine": ("GeneratorActor", "VLLM"), "driver": ("vlrl_step.py",)}
 """Whose a process is, by what its command line holds; those of none are Ray's own and its workers."""
 RAY = "Ray"
+IDLE = "idle or others"
+COLORS = {
+    **{"generate": "#c46a1b", "train": "#3b6fd4", "sync": "#4f9d69", "rest": "#7a7a7a"},
+    **{"engine": "#c46a1b", "trainer": "#3b6fd4", "driver": "#4f9d69", RAY: "#7a5cc4", IDLE: "#b5b5b5"},
+    **{"tower": "#2a9d8f", "language model": "#3b6fd4", "head and loss": "#c94f7c", "optimizer": "#7a5cc4"},
+}
 
 
 class Sampler(threading.Thread):
@@ -135,12 +141,7 @@ def floors(job: Job, block: Mapping[str, Any]) -> dict[str, float]:
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run the steps; what they took."""
     last = options.warmup + options.steps
-    sizes: dict[str, Any] = {
-        "max_steps": last + 1,
-        "threads": options.threads,
-        "seed": 0,
-        "micro_batch": None,
-    }
+    sizes: dict[str, Any] = {"max_steps": last + 1, "threads": options.threads, "seed": 0}
     job = replace(whole_job(CASES[options.case], folder, micro_batch=None, **sizes), profiled_step=last)
     job.write()
     side = Side("vlrl", Path(sys.executable), job)
@@ -208,8 +209,8 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     cores = {
-        phase: {name: one["cpu_s"] for name, one in found["processes"][phase].items()}
-        | {"idle or others": max(0.0, found["idle_or_others_s"][phase])}
+        phase: {name: one["cpu_s"] for name, one in sorted(found["processes"][phase].items())}
+        | {IDLE: max(0.0, found["idle_or_others_s"][phase])}
         for phase in PHASES
     }
     rows: list[tuple[str, dict[str, float]]] = [
@@ -218,17 +219,12 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
         *((f"{phase}: CPU seconds", cores[phase]) for phase in ("generate", "train")),
         ("the trainer, profiled", found["trainer"]["phases_s"]),
     ]
-    colors: dict[str, Any] = {}
-    palette = iter(("#3b6fd4", "#d9782d", "#4f9d69", "#9a9a9a", "#7a5cc4", "#c94f7c", "#5aa9c9", "#c9b458"))
     for place, (_, parts) in enumerate(reversed(rows)):
-        left = 0.0
+        left, labels = 0.0, {"ha": "center", "va": "center", "fontsize": 7, "color": "white"}
         for name, seconds in parts.items():
-            if name not in colors:
-                colors[name] = next(palette, "#444444")
-            axes.barh(place, seconds, left=left, color=colors[name], edgecolor="white", linewidth=0.5)
+            axes.barh(place, seconds, left=left, color=COLORS[name], edgecolor="white", linewidth=0.5)
             if seconds > 0.06 * found["step_s"]:
-                axes.text(left + seconds / 2, place, f"{name}\n{seconds:.2f}", ha="center", va="center",
-                          fontsize=7, color="white")  # fmt: skip
+                axes.text(left + seconds / 2, place, f"{name}\n{seconds:.2f}", **labels)
             left += seconds
     axes.set_yticks(range(len(rows)), [name for name, _ in reversed(rows)], fontsize=8)
     axes.set_xlabel("seconds", fontsize=8)

@@ -16,21 +16,12 @@ from vlrl.config.engine import GeneratorConfig
 from vlrl.engine import structured
 from vlrl.errors import ConfigError
 from vlrl.model.recurrent.layers import has_state
+from vlrl.process.heap import REUSED_MEMORY
 from vlrl.storage.model_cache import local_model
-
-REUSED_MEMORY: Mapping[str, str] = {
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": str(2**40),
-    "MALLOC_TOP_PAD_": str(2**26),
-    "MALLOC_ARENA_MAX": "1",
-}
-"""For glibc: memory that was freed is kept and given out again. On a CPU every load makes new tensors, whose
-pages the kernel would clear first; that took most of a load's time."""
 
 CPU_BLOCK = 32
 """Tokens of a block of the KV cache on a CPU, the fewest that vLLM's attention there takes (default 128).
 The requests of a group compute whole blocks of their prompt once, and the rest each for itself."""
-
 
 SET_BY: Mapping[str, str] = {
     **{name: "model.path" for name in ("model", "tokenizer", "hf_config_path", "revision", "model_weights")},

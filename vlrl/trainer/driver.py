@@ -19,6 +19,7 @@ from vlrl.config import Config
 from vlrl.errors import EngineError
 from vlrl.model.lora import sent_alone
 from vlrl.placement.layout import servers_are_here
+from vlrl.process.heap import REUSED_MEMORY
 from vlrl.storage.shared_folder import SharedFile, naming_full_disk, require_seen
 from vlrl.trainer.objective import Objective, accounted
 from vlrl.trainer.offload import OffloadFolder, require_disk_access, with_folder
@@ -61,10 +62,8 @@ class Trainer:
         self._config = config
         num_ranks = config.trainer.world_size
         here = cluster.driver_place(num_ranks, config.trainer.cpus_per_rank)
-        self._reservation, self._rank_places = (
-            reservation,
-            reservation.ranks if reservation else [here] * num_ranks,
-        )
+        self._reservation = reservation
+        self._rank_places = reservation.ranks if reservation else [here] * num_ranks
         master = cluster.meeting_point(self._rank_places, config.trainer.master_port)
         node_ids = [place.node_id for place in self._rank_places]
         ordered = ENVIRONMENT if config.trainer.deterministic else {}
@@ -78,7 +77,7 @@ class Trainer:
                 master,
                 [node_ids.index(node_id) for node_id in node_ids],
                 place=place,
-                env=env if place.gpus else {**env, "DS_ACCELERATOR": "cpu"},
+                env=env if place.gpus else {**env, "DS_ACCELERATOR": "cpu", **REUSED_MEMORY},
             )
             for rank, place in enumerate(self._rank_places)
         ]

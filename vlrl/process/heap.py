@@ -1,0 +1,14 @@
+"""What glibc's allocator is told when a process that computes on a CPU starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+REUSED_MEMORY: Mapping[str, str] = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(2**40),
+    "MALLOC_TOP_PAD_": str(2**26),
+    "MALLOC_ARENA_MAX": "1",
+}
+"""Memory that was freed is kept and given out again. Else pages go back to the kernel all the time, which
+clears them before they come again: most of the time of a load of weights, a fifteenth of a rank's step."""
