@@ -220,14 +220,18 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
         ("the trainer, profiled", found["trainer"]["phases_s"]),
     ]
     for place, (_, parts) in enumerate(reversed(rows)):
-        left, labels = 0.0, {"ha": "center", "va": "center", "fontsize": 7, "color": "white"}
+        left, labels, narrow = 0.0, {"ha": "center", "va": "center", "fontsize": 7, "color": "white"}, []
         for name, seconds in parts.items():
             axes.barh(place, seconds, left=left, color=COLORS[name], edgecolor="white", linewidth=0.5)
-            if seconds > 0.06 * found["step_s"]:
+            if seconds > 0.08 * found["step_s"]:
                 axes.text(left + seconds / 2, place, f"{name}\n{seconds:.2f}", **labels)
+            elif seconds > 0.005:
+                narrow.append(f"{name} {seconds:.2f}")
             left += seconds
+        axes.text(left, place, f"  {', '.join(narrow)}", va="center", fontsize=7)
     axes.set_yticks(range(len(rows)), [name for name, _ in reversed(rows)], fontsize=8)
     axes.set_xlabel("seconds", fontsize=8)
+    axes.margins(x=0.25)  # for the names of what is narrow
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
 

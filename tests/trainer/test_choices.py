@@ -46,8 +46,8 @@ def test_a_gpu_that_can_do_nothing_is_said_to(tiny_model: Path) -> None:
 @pytest.mark.parametrize(
     ("device_type", "sections", "used", "is_slower"),
     [
-        ("cpu", {}, "AdamW", False),
-        ("cpu", {"trainer": {"offload_optimizer": True}}, "AdamW", False),
+        ("cpu", {}, "AdamW in blocks", False),
+        ("cpu", {"trainer": {"offload_optimizer": True}}, "AdamW in blocks", False),
         ("cuda", {}, "fused AdamW", False),
         ("cuda", {"trainer": {"offload_optimizer": True}}, "AdamW on the host", True),
         ("cuda", {"optim": {"state": "8bit"}}, "bitsandbytes' AdamW", False),
