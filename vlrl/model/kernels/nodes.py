@@ -23,8 +23,6 @@ from vlrl.model.tree_attention import BlockAttention, Rule
 
 TOGETHER = 64
 """Tokens of neighbouring small nodes that attend to each other in one call, with a mask, at most."""
-_forward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +119,9 @@ class _NodeAttention(torch.autograd.Function):
         exact = torch.float64 if q.dtype == torch.float64 else torch.float32
         output = q.new_empty(q.transpose(1, 2).shape, dtype=exact).transpose(1, 2)  # as the kernel returns it
         logsumexp = q.new_empty(q.shape[:3], dtype=exact)
+        kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # here: a trial finds it missing
         for part in parts:
-            found, sums = _forward(*part.of_queries(q), *part.of_keys(k, v), **part.options, scale=scale)
+            found, sums = kernel(*part.of_queries(q), *part.of_keys(k, v), **part.options, scale=scale)
             if part.queries == part.keys:
                 _put(part.of_queries(output, logsumexp), (found, sums))
             else:
@@ -136,9 +135,10 @@ class _NodeAttention(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, output, logsumexp = ctx.saved_tensors  # under gradient checkpointing: read them once
         grads = [torch.empty_like(x, dtype=logsumexp.dtype) for x in (q, k, v)]
+        kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
         for part in ctx.parts:
             [of_grad, of_q, *whole] = part.of_queries(grad, q, output, logsumexp)
-            found = _backward(of_grad, of_q, *part.of_keys(k, v), *whole, **part.options, scale=ctx.scale)
+            found = kernel(of_grad, of_q, *part.of_keys(k, v), *whole, **part.options, scale=ctx.scale)
             targets = part.of_queries(grads[0]) + part.of_keys(*grads[1:])
             if part.queries == part.keys:
                 _put(targets, found)
