@@ -25,6 +25,7 @@ from typing import Any
 
 import train_step
 from step_job import BenchmarkError, Job
+from step_jobs import whole_job
 from step_report import Round, check_equal_work, summarize
 from step_rounds import alternate, say
 from step_side import Side
@@ -123,7 +124,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that all sides are stopped
     try:
         with tempfile.TemporaryDirectory(prefix="generation-") as folder:
-            result = measure(train_step.whole_job(options, Path(folder)), options)
+            case, sizes = train_step.case_of(options), train_step.job_options(options)
+            result = measure(whole_job(case, Path(folder), **sizes), options)
     except BenchmarkError as error:
         say(f"generation: {error}")
         return 1

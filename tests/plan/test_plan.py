@@ -19,6 +19,7 @@ from vlrl.model.kernels.nodes import NodeAttention
 from vlrl.model.parts import part_of
 from vlrl.model.recurrent import layers as recurrent_layers
 from vlrl.model.recurrent.tree import RecurrentTree
+from vlrl.model.tree_attention import BlockAttention, TreeAttention, block_sizes
 from vlrl.plan.changes import fitting_changes
 from vlrl.plan.machine import PlannedMachine
 from vlrl.plan.memory import BUCKET_PARAMS, MAX_LIVE_PARAMS, UPDATED_PARAMS
@@ -278,7 +279,10 @@ def test_changes_that_are_suggested_fit_and_a_hopeless_case_has_none(tiny_model:
         *("internvl", "internvl3_5", "internvl3_5_moe", "glm4v", "glm4v_moe", "gemma4"),
     ],
 )
-def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("attention", [NodeAttention, BlockAttention])
+def test_saved_values_of_a_layer_are_what_autograd_keeps(
+    family: str, attention: type[TreeAttention], tmp_path: Path
+) -> None:
     """The formula against a real decoder, every saved tensor counted once by its storage."""
     folder = BUILDERS[family](tmp_path / family)
     model: Any = model_of(folder, attn_implementation="sdpa")
@@ -296,7 +300,7 @@ def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: 
     seen_until = torch.tensor([320] * 192 + [256] * 64 + [320] * 64 + [512] * 192)  # two trees
     embeds = model.get_input_embeddings()(torch.zeros(1, num_tokens, dtype=torch.long))
     ignored = torch.zeros(1, 1, 1, 1)  # of four dimensions: transformers makes none itself
-    tree = NodeAttention(seen_until)
+    tree = attention(seen_until)
     weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (kept.append(t), keep(t))[1], lambda t: t):
         model.get_decoder()(
@@ -306,7 +310,8 @@ def test_saved_values_of_a_layer_are_what_autograd_keeps(family: str, tmp_path: 
             use_cache=False,
             **({"states": RecurrentTree(seen_until)} if shape.language.recurrence else {}),
         )
-    saved = sum(size for place, size in sizes.items() if place not in weights)
+    masks, num_keys = block_sizes(seen_until.numpy()) if attention is BlockAttention else (0, num_tokens)
+    saved = sum(size for place, size in sizes.items() if place not in weights) - masks
     stack = shape.language
-    keys = key_values(stack, num_tokens, repeated=False)
+    keys = key_values(stack, num_keys, repeated=False)
     assert saved * 4 == pytest.approx(stack_bytes(stack, num_tokens, keys, 4, False), rel=0.15)
