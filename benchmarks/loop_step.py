@@ -16,6 +16,7 @@ from step_job import Job, Pipe
 from vlrl.cluster import cluster
 from vlrl.engine.policy import VllmPolicy
 from vlrl.environment.host.host import EnvHost
+from vlrl.foreign.runner import result_of
 from vlrl.rollout.context import RolloutContext, endpoint_of
 from vlrl.rollout.groups import rollout_groups
 from vlrl.types import Sample
@@ -32,7 +33,7 @@ def main() -> None:
             context = RolloutContext(policy, processor, host, config, endpoint_of(config))
 
             def generate(samples: Sequence[Sample], paths: Sequence[tuple[int, ...]]) -> list[Sequence[int]]:
-                result = runner.run(rollout_groups(samples, context, seed_paths=paths))
+                result = result_of(runner, rollout_groups(samples, context, seed_paths=paths))
                 return [t.action_ids for group in result.groups for t in group.trajectories]
 
             pipe.send(start_up={"total": time.perf_counter() - begin})

@@ -16,6 +16,7 @@ from vlrl.evaluation.asking import ask_each, ask_together
 from vlrl.evaluation.endpoint import at_endpoint
 from vlrl.evaluation.kept import KeptAnswers
 from vlrl.evaluation.result import Evaluation, evaluation_of
+from vlrl.foreign.runner import result_of
 from vlrl.process.event_loop import call_page
 from vlrl.processors.auto import open_processor
 from vlrl.run.players.rollouts import Rollouts
@@ -81,7 +82,8 @@ def evaluate_model(
             raise ConfigError("data.eval is not set; name the held-out rows there")
         require_one_policy(checked, "vlrl eval")
         if checked.eval.endpoint is not None:
-            return asyncio.run(_evaluate_at_endpoint(checked, shown, out))
+            with asyncio.Runner() as runner:
+                return result_of(runner, _evaluate_at_endpoint(checked, shown, out))
         if out is not None:  # else the engine answers when all rows are done
             generator = checked.generator.model_copy(update={"mode": "continuous"})
             checked = checked.model_copy(update={"generator": generator})

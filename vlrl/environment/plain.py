@@ -10,6 +10,7 @@ from typing import Any
 
 from vlrl.environment.open import open_env
 from vlrl.errors import ConfigError
+from vlrl.foreign.runner import result_of
 from vlrl.protocols import Env, Observation, StepResult
 
 
@@ -76,7 +77,7 @@ class PlainEnv:
         async def wait() -> Any:
             return await value
 
-        return self._runner.run(wait())
+        return result_of(self._runner, wait())
 
     def close(self) -> None:
         """Close it and its event loop; safe to call twice."""

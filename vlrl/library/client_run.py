@@ -17,6 +17,7 @@ from vlrl.data.rows import RowMaker, Rows
 from vlrl.data.run_data import require_targets
 from vlrl.environment.host.host import EnvHost
 from vlrl.errors import ConfigError
+from vlrl.foreign.runner import result_of
 from vlrl.library.advantages import Advantage, by_episode, with_advantages
 from vlrl.library.client import CLIENT_FILE
 from vlrl.packing.layout import media_themselves
@@ -94,7 +95,8 @@ class ClientRun:
         else:
             self._turns.update(version)
             self._engines_follow = True
-        groups, failures = self._runner.run(self._played(samples, num_samples, greedy, seed_paths, version))
+        playing = self._played(samples, num_samples, greedy, seed_paths, version)
+        groups, failures = result_of(self._runner, playing)
         trajectories = [trajectory for group in groups for trajectory in group.trajectories]
         broken = [trajectory.failure for trajectory in trajectories if trajectory.failed]
         require_played(broken, len(trajectories), self._config.episodes.max_failed_share)

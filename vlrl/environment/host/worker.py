@@ -17,6 +17,7 @@ from vlrl.environment.host.answers import Traits, traits_of
 from vlrl.environment.host.calls import Outcome, attempt, perform
 from vlrl.environment.host.frames import dumps
 from vlrl.environment.open import open_env
+from vlrl.foreign.runner import result_of
 from vlrl.foreign.worker_process import join_driver, receive, send
 
 
@@ -40,7 +41,7 @@ class Server:
     def call(self, method: str, arguments: tuple[Any, ...]) -> Outcome:
         """Call one of the environment's methods."""
         outcome = perform(self._env, method, arguments)
-        return self._runner.run(outcome) if inspect.iscoroutine(outcome) else outcome
+        return result_of(self._runner, outcome) if inspect.iscoroutine(outcome) else outcome
 
     def close(self) -> None:
         """Close the environment; whether it can be or not, the process ends."""
