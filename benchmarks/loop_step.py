@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import time
 from collections.abc import Sequence
@@ -36,6 +37,7 @@ def main() -> None:
                 result = result_of(runner, rollout_groups(samples, context, seed_paths=paths))
                 return [t.action_ids for group in result.groups for t in group.trajectories]
 
+            gc.freeze()  # as a run does, see vlrl/run/run.py
             pipe.send(start_up={"total": time.perf_counter() - begin})
             serve(pipe, requests, generate)
         finally:

@@ -65,7 +65,7 @@ def test_frames_that_ranks_are_to_have_lie_in_shared_memory_once(monkeypatch: py
 
     monkeypatch.setattr("vlrl.cluster.put", put)
     trained, going_on = (
-        Media("image", f"image {seed}", random_image(28, 28, seed)[None], (28, 28), (1, 2, 2), 1)
+        Media("image", f"image {seed}", random_image(112, 112, seed)[None], (112, 112), (1, 8, 8), 16)
         for seed in (0, 1)
     )
     worker = RolloutWorker(make_config(), 0, Division(engine_nodes=(0,), worker_nodes=(0,)), [FakeEngine()])
