@@ -64,7 +64,7 @@ class Engine:
         given = (config, list(banned_token_ids), dict(engine_options))
         self._arguments = partial(engine_arguments, *given, takes_turns=takes_turns, begins_empty=True)
         self._stop_token_ids, self._sleeps, self._records_experts = list(stop_token_ids), False, False
-        self._lora = sent_alone(config)
+        self._lora, self._is_empty = sent_alone(config), True
         self._adapters: Sequence[Any] = ()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._running: dict[str, tuple[EngineRequest, Callable[[GenerationResult], None]]] = {}
@@ -178,7 +178,7 @@ class Engine:
             EngineError: if the engine expanded a prompt otherwise than the processor (law 3).
         """
         results: dict[int, GenerationResult] = {}
-        if not self._running and all(request.begins for request in requests):
+        if not self._is_empty and not self._running and all(request.begins for request in requests):
             self._forget()
         self.admit(requests, self._rendered(requests, references), results.__setitem__)
         try:
@@ -207,6 +207,7 @@ class Engine:
             raise EngineError(
                 "a request reached an engine while the trainer had its GPUs; report this with your config"
             )
+        self._is_empty = False
         try:
             for index, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
                 params = sampling_params(request, self._stop_token_ids)
@@ -224,7 +225,7 @@ class Engine:
         included, before they go on, so that every token is sampled from the policy of its version alone.
         """
         begin = time.perf_counter()
-        self._engine.reset_prefix_cache(reset_running_requests=True)
+        self._forget(reset_running_requests=True)
         if self._sleeps:
             self._engine.wake_up(["weights"])
         first_member = 1 + self._number * self._config.generator.tensor_parallel_size
@@ -232,7 +233,6 @@ class Engine:
         if self._sleeps:
             self._engine.wake_up(["kv_cache"])
             self._sleeps = False
-        self._forget()
         self._engine.set_weight_version(str(version))
         return time.perf_counter() - begin
 
@@ -283,10 +283,11 @@ class Engine:
             return None
         return self._engine.collective_rpc("take_experts", args=([request.name],))[0][0]  # type: ignore[no-any-return]
 
-    def _forget(self) -> None:
-        self._engine.reset_encoder_cache()
-        if not self._engine.reset_prefix_cache():
+    def _forget(self, *, reset_running_requests: bool = False) -> None:
+        if not self._engine.reset_prefix_cache(reset_running_requests):
             raise EngineError("the engine could not reset its prefix cache; report this with your config")
+        self._engine.reset_encoder_cache()
+        self._is_empty = not self._running
 
     def _give_up(self, names: Sequence[str]) -> None:
         self._drop(names, EngineError("the request was given up"))
