@@ -38,6 +38,7 @@ from vlrl.config import Config, parse_config
 from vlrl.engine import policy as engine_policy
 from vlrl.engine.requests import EngineRequest, GenerationResult, Load
 from vlrl.envs.visual.questions.digit_sum import DigitSum
+from vlrl.foreign.runner import result_of
 from vlrl.grpo import generate_groups
 from vlrl.model.tiny import build_tiny_qwen2_5_vl
 from vlrl.packing.options import PackOptions
@@ -182,7 +183,7 @@ def measured(rollouts: Rollouts, config: Config, rounds: int, runner: asyncio.Ru
     for number in range(rounds + 1):
         tickets = tickets_of(config, number)
         driver, of_workers, begin = time.process_time(), seconds_of_workers(), time.perf_counter()
-        round_ = runner.run(rollouts.play(generate_groups, tickets))
+        round_ = result_of(runner, rollouts.play(generate_groups, tickets))
         seconds, driver = time.perf_counter() - begin, time.process_time() - driver
         of_workers = seconds_of_workers() - of_workers
         played = [m.episode for outcome in round_.outcomes for g in outcome.kept for m in g.members]

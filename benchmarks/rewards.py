@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from vlrl.config.options import RewardConfig, ScoringConfig
+from vlrl.foreign.runner import result_of
 from vlrl.process.json_stdout import parse_with_json, print_figures
 from vlrl.rewards.text.exact import answer_exact
 from vlrl.rollout.session import Session
@@ -56,7 +57,7 @@ def per_second(reward: ComposedReward, scored: Sequence[Trajectory], repeats: in
         times = []
         for _ in range(repeats):
             begin = time.perf_counter()
-            scores = runner.run(reward.score_all(scored))
+            scores = result_of(runner, reward.score_all(scored))
             times.append(time.perf_counter() - begin)
         assert sum(score.total for score in scores if not isinstance(score, RewardFailure)) == len(scored) / 2
     reward.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -72,6 +73,8 @@ class ClientRun:
             console.phase("starting engines")
             engines = Engines(config, self._processor, stack, self._events, train=True, generate=True)
             engines.start(Clock())
+        gc.freeze()  # as a run does, see vlrl.run.run
+        stack.callback(gc.unfreeze)
         self._config, self._trainer, self._turns = engines.config, engines.trainer, engines.turns()
         self._masks = masks_of(config)
         self._context = RolloutContext(
