@@ -22,8 +22,9 @@ quickstart: ## install, train a small vision-language model on this machine and 
 	@$(PYTHON) tools/install.py --behind
 	@$(BIN)/vlrl quickstart
 
-test: dev ecosystem-env ## run the tests (the slow proofs apart), two files at a time
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --junitxml=build/tests.xml
+# Three keep two cores busy: much of what a file does is to wait for a process or a time limit.
+test: dev ecosystem-env ## run the tests (the slow proofs apart), three files at a time
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --junitxml=build/tests.xml
 
 test-times: ## list the slowest tests and files of the last `make test`
 	@$(PYTHON) tools/test_times.py

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -30,8 +30,8 @@ os.environ.update(
     WANDB_MODE="offline",
     DO_NOT_TRACK="1",
 )
-# Two files at a time have a core each: a second thread would wait for one at every barrier, and tests of
-# models take up to fifteen times as long. Ranks and engines are told their number of threads.
+# Files that run beside each other have a core each at most: a second thread would wait for one at every
+# barrier, and tests of models take up to fifteen times as long. Ranks and engines are told how many to have.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # Ray's workers are at 15 otherwise: beside a busy file a run would take several times as long.
@@ -61,6 +61,13 @@ for _name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):  # and what t
 os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(ROOT / ".venv" / "torch_extensions"))
 # What vLLM learns of a model's class takes a process that imports all of vLLM: once, not for each worker.
 os.environ.setdefault("VLLM_CACHE_ROOT", str(ROOT / ".venv" / "vllm"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from scheduling import Scheduling
+
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_unconfigure() -> None:
@@ -226,8 +233,9 @@ def bucket(s3_address: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
 def local_ray() -> Iterator[None]:
     """One Ray for all tests of the engines, with room for every actor they start; vlrl.cluster joins it."""
     from builders import make_config
+    from warm_worker import warm_workers
 
     from vlrl.cluster import cluster
 
-    with cluster(make_config(trainer={"num_ranks": 6})):
+    with warm_workers(), cluster(make_config(trainer={"num_ranks": 6})):
         yield

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from scheduling import SHARED_RAY, LongestFirst, scope_of
 
 pytest_plugins = ["pytester"]
 
@@ -77,3 +78,15 @@ def test_a_hang_that_no_signal_ends_ends_the_session_with_its_stack(
     result = pytester.runpytest_subprocess("--timeout=0.5", "-o", "faulthandler_timeout=2", timeout=50)
     assert result.ret == 1
     result.stderr.fnmatch_lines(["Timeout *!", "*in test_deaf"])
+
+
+def test_one_worker_runs_all_that_shares_a_ray_and_begins_with_it(request: pytest.FixtureRequest) -> None:
+    shares = {
+        item.nodeid for item in request.session.items if "local_ray" in getattr(item, "fixturenames", ())
+    }
+    assert all(scope_of(test) == SHARED_RAY for test in shares)
+    assert scope_of("tests/test_laws.py::test_all[a::b]") == "tests/test_laws.py"
+    work = LongestFirst()
+    for scope in ("many", SHARED_RAY, "few"):
+        work[scope] = {}
+    assert list(work) == [SHARED_RAY, "many", "few"]

@@ -12,11 +12,16 @@ import pytest
 
 PROGRAM = """
 import json, os, sys
+from contextlib import ExitStack
 import ray
 from ray.cluster_utils import Cluster
 
 sys.path.insert(0, sys.argv[1])
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+from warm_worker import warm_workers
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = os.environ["RAY_prestart_worker_first_driver"] = "0"
+warm = ExitStack()
+warm.enter_context(warm_workers())
 cluster = Cluster()
 cluster.add_node(num_cpus=1, num_gpus=0)  # a head without a GPU, where the driver is
 hosts = [cluster.add_node(num_cpus=8, num_gpus=4) for _ in range(2)]
@@ -63,6 +68,9 @@ try:
 except NodeLost as error:
     found["lost"] = str(error), lost.address
 second.close()
+ray.shutdown()
+cluster.shutdown()
+warm.close()
 print(json.dumps(found))
 """
 

@@ -16,8 +16,6 @@ from vlrl.packing.pack import pack
 from vlrl.trainer.driver import Trainer
 from vlrl.weights.manifest import Segment
 
-pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed: make dev")
-
 KINDS = ("float32", "8bit")
 STEPS = 12
 FEW = 4096
@@ -26,6 +24,7 @@ FEW = 4096
 
 @pytest.fixture(scope="module")
 def trainers(tiny_model: Path, local_ray: None) -> Iterator[dict[str, Trainer]]:
+    pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed: make dev")
     processor = open_tiny(tiny_model)
     started = {}
     try:

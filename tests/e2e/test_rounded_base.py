@@ -13,13 +13,12 @@ from rich.console import Console
 from vlrl import grpo
 from vlrl.tracking.console import TrainConsole
 
-pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed: make dev")
-
 
 @pytest.mark.slow
 def test_engine_and_trainer_have_the_same_base_from_the_start(
     tiny_model: Path, local_ray: None, tmp_path: Path
 ) -> None:
+    pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed: make dev")
     (tmp_path / "reward.py").write_text(
         "def last(completion, answer):\n    return float(len(completion) % 2)\n"
     )

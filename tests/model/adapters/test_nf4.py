@@ -10,8 +10,6 @@ from vlrl.config.memory import LoraConfig
 from vlrl.model.adapters.nf4 import BLOCK, BYTES_PER_WEIGHT, Nf4Linear, round_layers
 from vlrl.model.lora import add_adapters
 
-bitsandbytes = pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed: make dev")
-
 
 def layer_of(dtype: torch.dtype, columns: int = 128) -> tuple[nn.Linear, Nf4Linear]:
     torch.manual_seed(0)
@@ -22,6 +20,7 @@ def layer_of(dtype: torch.dtype, columns: int = 128) -> tuple[nn.Linear, Nf4Line
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("columns", [128, 65])
 def test_a_weight_is_rounded_as_by_bitsandbytes(dtype: torch.dtype, columns: int) -> None:
+    bitsandbytes = pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed: make dev")
     layer, rounded = layer_of(dtype, columns)
     with torch.compiler.set_stance("force_eager"):  # compilers take half a minute
         bits, state = bitsandbytes.functional.quantize_4bit(

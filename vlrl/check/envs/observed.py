@@ -6,7 +6,6 @@ from typing import Any
 
 from vlrl.environment.observe import pixels_of
 from vlrl.errors import DataError
-from vlrl.model.structured.forms import form_of
 from vlrl.protocols import Observation
 
 
@@ -31,10 +30,13 @@ def problems_of(observation: Any) -> list[str]:
             pixels_of(image)
         except (ValueError, OSError) as error:  # OSError: a PIL image that is opened but cannot be read
             found.append(str(error))
-    try:
-        form_of(observation.structured_outputs, "it")
-    except DataError as error:
-        found.append(str(error))
+    if observation.structured_outputs is not None:
+        from vlrl.model.structured.forms import form_of  # brings the config, half of what a worker imports
+
+        try:
+            form_of(observation.structured_outputs, "it")
+        except DataError as error:
+            found.append(str(error))
     if not images and not text:
         found.append("it shows nothing: neither text nor an image")
     return found

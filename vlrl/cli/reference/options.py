@@ -16,6 +16,7 @@ from pydantic_core import PydanticUndefined
 from vlrl.cli.reference.markdown import MADE_BY
 from vlrl.config import Config
 from vlrl.config.names import ALIASES
+from vlrl.config.section import option_meanings
 
 HEAD = f"""# Every option
 
@@ -55,8 +56,9 @@ def options_page() -> str:
     for name, info in Config.model_fields.items():
         if inner := _section(info.annotation):
             sections.append((f"{name}.NAME" if get_origin(info.annotation) is dict else name, inner))
-        if not inner or info.description or _is_list(info):
-            lines.append(_row(name, info))
+        meaning = option_meanings(Config).get(name, "")
+        if not inner or meaning or _is_list(info):
+            lines.append(_row(name, info, meaning))
     for name, section in sections:
         lines += _tables(name, section)
     return "\n".join(lines) + WORDS_HEAD + "".join(f"| `{k}` | `{v}` |\n" for k, v in sorted(ALIASES.items()))
@@ -67,15 +69,15 @@ def _tables(prefix: str, section: type[BaseModel]) -> Iterator[str]:
     yield f"\n## {prefix}\n\n{meaning}\n\n| option | type | default | meaning |\n|---|---|---|---|"
     inner = []
     for name, info in section.model_fields.items():
-        yield _row(f"{prefix}.{name}", info)
+        yield _row(f"{prefix}.{name}", info, option_meanings(section).get(name, ""))
         if (found := _section(info.annotation)) and found.__name__ != "RewardConfig":
             inner.append((f"{prefix}.{name}", found))
     for name, found in inner:
         yield from _tables(name, found)
 
 
-def _row(key: str, info: FieldInfo) -> str:
-    meaning = " ".join((info.description or "").split())
+def _row(key: str, info: FieldInfo, meaning: str) -> str:
+    meaning = " ".join(meaning.split())
     if not meaning and (section := _section(info.annotation)):
         meaning = " ".join((section.__doc__ or "").split())
     cells = (f"`{key}`", _type(info.annotation) + _bounds(info), _default(info), meaning)
