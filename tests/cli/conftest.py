@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import typer.main
+from warm_audit import AuditContext
 
 from vlrl.cli.main import main
 from vlrl.process import json_stdout
@@ -45,6 +46,7 @@ def vlrl(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr("typer.main.get_command", whole_command)
+    monkeypatch.setattr("vlrl.check.data.workers.get_context", AuditContext)
 
     def run(*arguments: object) -> Result:
         monkeypatch.setattr(sys, "argv", ["vlrl", *map(str, arguments)])

@@ -27,13 +27,13 @@ def free_port() -> int:
 
 
 @cache
-def _warm() -> Any:
+def warm_context() -> Any:
     """Makes processes that have `warm_rank` imported: forks of one that nothing else has run in.
 
-    The seconds of these imports are paid once for all ranks of a worker's tests.
+    The seconds of these imports are paid once for all ranks of a worker's tests, and for what audits data.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["warm_rank"])
+    context.set_forkserver_preload(["warm_rank", "vlrl.check.data.audit"])
     paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     with pytest.MonkeyPatch.context() as patch:  # it knows nothing of this process's sys.path
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))
@@ -52,7 +52,7 @@ class RankProcesses:
             warm: they begin with what a rank imports; without it nothing is imported.
         """
         self.count = count
-        context = _warm() if warm else multiprocessing.get_context("spawn")
+        context = warm_context() if warm else multiprocessing.get_context("spawn")
         pairs = [context.Pipe() for _ in range(count)]
         self._pipes = [mine for mine, _ in pairs]
         self._processes = [
