@@ -40,7 +40,7 @@ class Scheduling(LoadScopeScheduling):
     """
 
     def __init__(self, *given: Any) -> None:
-        """As its base."""
+        """Begin with an empty queue; arguments are the base's."""
         super().__init__(*given)
         self.workqueue = LongestFirst()
 

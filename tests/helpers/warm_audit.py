@@ -11,7 +11,7 @@ from rank_processes import warm_context
 
 
 class AuditContext:
-    """In the place of multiprocessing's `spawn` in `vlrl.check.data.workers`: with imports from the start."""
+    """Stand-in for multiprocessing's `spawn` in `vlrl.check.data.workers`: forks that have the imports."""
 
     def __init__(self, method: str) -> None:
         """Be asked for by name, as `get_context` is."""
