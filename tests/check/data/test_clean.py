@@ -8,6 +8,7 @@ from typing import Any
 
 import data_formats
 import pytest
+from warm_audit import AuditContext
 
 from vlrl.check.data.check import check_data
 from vlrl.check.data.clean import write_clean
@@ -19,6 +20,12 @@ from vlrl.config.data import DatasetConfig
 from vlrl.data import open_dataset
 
 NUM_ROWS = 5
+
+
+@pytest.fixture(autouse=True)
+def forked_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Audits are forks; test_workers.py has them started as everywhere else."""
+    monkeypatch.setattr("vlrl.check.data.workers.get_context", AuditContext)
 
 
 def config_of(**source: Any) -> Config:
