@@ -113,16 +113,22 @@ def forked(kind: str, variables: dict[str, str], arguments: list[str]) -> int:
         turns.write("x")
         turns.flush()
         address = str(folder / f"{key}-{turns.tell() % num_templates}")
-        if not os.path.exists(address):
+        channel = socket.socket(socket.AF_UNIX)
+        try:
+            channel.connect(address)
+        except (FileNotFoundError, ConnectionRefusedError):  # none yet, or it was killed
+            Path(address).unlink(missing_ok=True)
             start_template(address, kind)
+            channel.connect(address)
     os.environ.update(variables)
-    with socket.socket(socket.AF_UNIX) as channel:
-        channel.connect(address)
+    with channel:
         request = json.dumps([arguments, dict(os.environ), os.getcwd()]).encode()
         files = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
         channel.sendmsg([len(request).to_bytes(8, "little")], files)
         channel.sendall(request)
         child = int.from_bytes(channel.recv(8), "little")
+        if not child:  # the template could not import, see its log
+            return 1
 
         def hand_on(number: int, frame: object) -> None:
             os.kill(child, number)
