@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import is_not
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +23,14 @@ from vlrl.envs.gui.actions import (
 )
 from vlrl.envs.gui.emu.drawing.paint import Compositor, Layer
 from vlrl.envs.gui.emu.drawing.pointer_shape import DOUBLED_FROM, paste_pointer
+from vlrl.envs.gui.emu.drawing.screenshots import Screenshots
 from vlrl.envs.gui.emu.input import acts
 from vlrl.envs.gui.emu.opening import Episode, Opening, opening
-from vlrl.envs.gui.emu.oracle.intents import next_of
+from vlrl.envs.gui.emu.oracle.intents import may_end, next_of
 from vlrl.envs.gui.emu.oracle.reach import Locator, Stuck
 from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.emu.strings import speak
-from vlrl.envs.gui.emu.task import TEMPLATES, Setup, Template, judge
+from vlrl.envs.gui.emu.task import TEMPLATES, Setup, Template, judge, read_by_predicates
 from vlrl.envs.gui.emu.variation import Variation
 from vlrl.envs.gui.emu.windows.elements import elements_of
 from vlrl.envs.gui.emu.windows.scene import Scene, widget_at
@@ -78,10 +80,11 @@ class Desktop:
         """
         self.size, self.form = size, form
         self.templates, self.difficulty, self.variation = templates, difficulty, variation
-        self._scene, self._compositor = Scene(), Compositor(size)
+        self._scene, self._compositor, self._screenshots = Scene(), Compositor(size), Screenshots(size)
         self._setup: Setup | None = None
         self._now: Snapshot | None = None
         self._shown: tuple[tuple[Layer, ...], Screen] | None = None
+        self._judged: tuple[tuple[Any, ...], Verdict] | None = None
 
     def reset(self, task: Mapping[str, Any], seed: int) -> Screen:
         """Draw a task and set it up; {"name": …, "difficulty": …} chooses it.
@@ -104,6 +107,7 @@ class Desktop:
         begun = self._opening(episode)
         self._setup, self._now = begun.setup, Snapshot(episode, begun.world, begun.world, 0)
         self._scene, self._compositor = begun.scene.copy(), begun.compositor.copy()
+        self._screenshots.forget()
         return self._show()
 
     @property
@@ -145,7 +149,10 @@ class Desktop:
     def verdict(self) -> Verdict:
         """How the task stands."""
         now = self.snapshot()
-        return judge(self.setup, now.initial, now.world)
+        read = (now.initial, *read_by_predicates(now.world))
+        if self._judged is None or any(map(is_not, self._judged[0], read)):
+            self._judged = read, judge(self.setup, now.initial, now.world)
+        return self._judged[1]
 
     def oracle(self) -> Action:
         """The next action of somebody who knows how; right as long as only its actions were done.
@@ -182,7 +189,8 @@ class Desktop:
 
     def close(self) -> None:
         """Let everything go."""
-        self._now = self._setup = self._shown = None
+        self._now = self._setup = self._shown = self._judged = None
+        self._screenshots = Screenshots(self.size)
 
     def _template(self, name: Any, drawn: int) -> Template:
         if name is None:
@@ -200,7 +208,7 @@ class Desktop:
         """Whether this action is the last of the intent that the oracle is at."""
         now = self.snapshot()
         left = self.setup.oracle[now.position :]
-        if not left:
+        if not left or not may_end(left[0], action):
             return False
         try:
             wanted, is_last = next_of(left, Locator(self._scene, now.world))
@@ -226,11 +234,13 @@ class Desktop:
         layers, pointer = self._scene.layers(world), world.pointer
         if self._shown is not None and self._shown[0] is layers and self._shown[1].pointer == pointer:
             return self._shown[1]
-        pixels = self._compositor.show(layers).copy()
+        screen = self._compositor.show(layers)
+        self._screenshots.changed(self._compositor.changed)
+        memory = self._screenshots.take(screen)
         if self.form == "desktop":
-            paste_pointer(pixels, 2 if world.settings["scale"] >= DOUBLED_FROM else 1, pointer)
-        pixels.flags.writeable = False
-        self._shown = layers, Screen(pixels, pointer)
+            times = 2 if world.settings["scale"] >= DOUBLED_FROM else 1
+            memory.stale = paste_pointer(memory.pixels, times, pointer)
+        self._shown = layers, Screen(memory.given(), pointer)
         return self._shown[1]
 
 

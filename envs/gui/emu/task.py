@@ -16,6 +16,7 @@ from vlrl.envs.gui.emu.state import World
 from vlrl.envs.gui.screen import UNCLEAN, Verdict
 
 Predicate: TypeAlias = Callable[[World], bool]
+"""Of what `read_by_predicates` gives, and of nothing else: a verdict is kept as long as that is the same."""
 T = TypeVar("T")
 
 
@@ -129,6 +130,11 @@ def template(
         return make
 
     return known
+
+
+def read_by_predicates(world: World) -> tuple[Any, ...]:
+    """The parts of a world that a verdict depends on."""
+    return world.files, world.settings, world.store, world.windows, world.said
 
 
 def judge(setup: Setup, initial: World, world: World) -> Verdict:

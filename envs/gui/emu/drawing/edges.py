@@ -27,30 +27,25 @@ def shade(pixels: ByteArray, box: Box, shadow: int, radius: int, within: Box) ->
         within: what of the screen is painted.
     """
     (x0, y0, x1, y1), r, s = box, radius, shadow
-    upright, across = _sides(s)
-    corner, mirrored = _corner(s, r)
     left, top, right, bottom = x0 - s, y0 - s, x1 + s, y1 + s
     pieces: list[tuple[int, int, int, int, npt.NDArray[np.uint16]]] = []
     if within[1] < y0 + r:
-        pieces.append((left, top, x0 + r, y0 + r, corner))
-        pieces.append((x0 + r, top, x1 - r, y0, upright))
-        pieces.append((x1 - r, top, right, y0 + r, mirrored))
+        pieces.append((left, top, right, y0 + r, _band(s, r, x1 - x0)))
     if within[3] > y1 - r:
-        pieces.append((left, y1 - r, x0 + r, bottom, corner[::-1]))
-        pieces.append((x0 + r, y1, x1 - r, bottom, upright[::-1]))
-        pieces.append((x1 - r, y1 - r, right, bottom, mirrored[::-1]))
+        pieces.append((left, y1 - r, right, bottom, _band(s, r, x1 - x0)[::-1]))
     if within[0] < x0:
-        pieces.append((left, y0 + r, x0, y1 - r, across))
+        pieces.append((left, y0 + r, x0, y1 - r, _side(s)))
     if within[2] > x1:
-        pieces.append((x1, y0 + r, right, y1 - r, across[:, ::-1]))
+        pieces.append((x1, y0 + r, right, y1 - r, _side(s)[:, ::-1]))
     numbers = pixels.reshape(pixels.shape[0], -1)  # an inner loop of three takes three times as long
     for i, j, m, n, share in pieces:
         a, b, c, d = cut((i, j, m, n), within)
         if a < c and b < d:
             rows = slice(b - j, d - j) if share.shape[0] > 1 else slice(None)
-            columns = slice(3 * (a - i), 3 * (c - i)) if share.shape[1] > 1 else slice(None)
             area = numbers[b:d, 3 * a : 3 * c]
-            area[:] = area * share[rows, columns] >> 8
+            left_of_it = area * share[rows, 3 * (a - i) : 3 * (c - i)]
+            left_of_it >>= 8
+            area[:] = left_of_it
 
 
 def paste_rounded(pixels: ByteArray, source: ByteArray, at: tuple[int, int], box: Box, radius: int) -> None:
@@ -80,7 +75,11 @@ def paste_rounded(pixels: ByteArray, source: ByteArray, at: tuple[int, int], box
                 kept.append((area, area * back[part], front[part]))
     pixels[y : y + height, x : x + width] = source
     for area, behind, share in kept:
-        area[:] = (area * share + behind + 127) // 255
+        mixed = area * share
+        mixed += behind
+        mixed += 127
+        mixed //= 255
+        area[:] = mixed
 
 
 @lru_cache(maxsize=64)
@@ -90,22 +89,32 @@ def _shares(radius: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]
     return own, 255 - own
 
 
-@lru_cache(maxsize=256)
-def _sides(shadow: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
-    """How much of 256 is left of the light, from the outside to the edge: [shadow, 1], [1, 3 * shadow]."""
-    near = (np.arange(shadow) + 0.5) / shadow
-    share = (256 - np.floor(near * near * near * DARKEST)).astype(np.uint16)
-    return share[:, None], np.repeat(share, 3)[None]
+@lru_cache(maxsize=64)
+def _side(shadow: int) -> npt.NDArray[np.uint16]:
+    """[1, 3 * shadow] how much of 256 is left of the light at the left side, from the outside to the edge."""
+    return np.repeat(_fading(shadow), 3)[None]
 
 
-@lru_cache(maxsize=256)
-def _corner(shadow: int, radius: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
-    """[shadow + radius, 3 * (shadow + radius)] the same at the top left corner and at the top right one.
+@lru_cache(maxsize=16)
+def _band(shadow: int, radius: int, width: int) -> npt.NDArray[np.uint16]:
+    """[shadow + radius, 3 * (shadow + width + shadow)] the same above a layer and in the rows of its corners.
 
-    Some of it lies behind the layer.
+    What lies behind the layer between its corners is left as it is.
     """
-    off = shadow + radius - 0.5 - np.arange(shadow + radius)
+    wide = shadow + radius
+    off = wide - 0.5 - np.arange(wide)
     apart = np.sqrt((off * off)[:, None] + off * off) - radius
     near = np.clip(shadow - apart, 0, shadow) / shadow
-    share = (256 - np.floor(near * near * near * DARKEST)).astype(np.uint16)
-    return np.repeat(share, 3, axis=1), np.repeat(share[:, ::-1], 3, axis=1)
+    corner = np.floor(near * near * near * DARKEST)
+    band = np.full((wide, 2 * shadow + width), 256, np.uint16)
+    band[:shadow] = _fading(shadow)[:, None]
+    band[:, :wide] = 256 - corner
+    band[:, -wide:] = 256 - corner[:, ::-1]
+    return np.repeat(band, 3, axis=1)
+
+
+def _fading(shadow: int) -> npt.NDArray[np.uint16]:
+    """[shadow] how much of 256 is left of the light, from the outside to the edge."""
+    near = (np.arange(shadow) + 0.5) / shadow
+    share: npt.NDArray[np.uint16] = (256 - np.floor(near * near * near * DARKEST)).astype(np.uint16)
+    return share

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from heapq import heappop, heappush, heapreplace
+from itertools import count
 from threading import Lock
 from typing import Any
 
@@ -15,30 +16,49 @@ ENTRY_BYTES = 500
 
 
 class Kept:
-    """A cache by bytes; an OrderedDict, since every widget that is painted asks it."""
+    """A cache by bytes, asked for every widget that is painted: a look-up hashes once and locks nothing."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self.num_bytes = 0
-        self._found: OrderedDict[tuple[Any, ...], ByteArray] = OrderedDict()
+        self._found: dict[tuple[Any, ...], _Entry] = {}
+        self._clock = count()
+        self._queue: list[tuple[int, tuple[Any, ...]]] = []
         self._lock = Lock()
 
     def get(self, key: tuple[Any, ...]) -> ByteArray | None:
         """What is kept under a key, for which it is then the last that goes."""
-        with self._lock:
-            found = self._found.get(key)
-            if found is not None:
-                self._found.move_to_end(key)
-            return found
+        entry = self._found.get(key)
+        if entry is None:
+            return None
+        entry.wanted = next(self._clock)
+        return entry.pixels
 
     def put(self, key: tuple[Any, ...], pixels: ByteArray) -> None:
         """Keep something, and let go of what nobody has wanted for longest."""
         with self._lock:
             if key not in self._found:
-                self._found[key] = pixels
+                entry = self._found[key] = _Entry(pixels, next(self._clock))
+                heappush(self._queue, (entry.wanted, key))
                 self.num_bytes += own_bytes(pixels) + ENTRY_BYTES
             while self.num_bytes > self.most_bytes:
-                self.num_bytes -= own_bytes(self._found.popitem(last=False)[1]) + ENTRY_BYTES
+                since, oldest = self._queue[0]
+                entry = self._found[oldest]
+                if entry.wanted > since:  # it has been wanted since it was put in line
+                    heapreplace(self._queue, (entry.wanted, oldest))
+                    continue
+                heappop(self._queue)
+                del self._found[oldest]
+                self.num_bytes -= own_bytes(entry.pixels) + ENTRY_BYTES
+
+
+class _Entry:
+    """What is kept, and when it was wanted last."""
+
+    __slots__ = ("pixels", "wanted")
+
+    def __init__(self, pixels: ByteArray, wanted: int) -> None:
+        self.pixels, self.wanted = pixels, wanted
 
 
 def own_bytes(pixels: ByteArray) -> int:

@@ -93,7 +93,7 @@ class Surface:
             return []
         before, self.items = self.items, items
         whole = (0, 0, self.pixels.shape[1], self.pixels.shape[0])
-        boxes = _union([cut(box, whole) for box in _changes(before, items)]) if before else [whole]
+        boxes = union([cut(box, whole) for box in _changes(before, items)]) if before else [whole]
         if boxes and self._is_shared:
             self.pixels, self._is_shared = self.pixels.copy(), False
         for box in boxes:
@@ -104,13 +104,19 @@ class Surface:
         """Paint what is seen in a box of it: from the front back to what fills that, and the other way."""
         pieces = []
         a, b, c, d = box
-        for left, top, right, bottom, clip, painter, values in reversed(self.items):
+        for left, top, right, bottom, (x0, y0, x1, y1), painter, values in reversed(self.items):
             if left < c and a < right and top < d and b < bottom:
-                part = x0, y0, x1, y1 = cut(cut((left, top, right, bottom), clip), box)
+                # what the item, its clip and the box share; written out, since `cut` makes tuples of it
+                x0, y0 = left if left > x0 else x0, top if top > y0 else y0
+                x1, y1 = right if right < x1 else x1, bottom if bottom < y1 else y1
+                x0, y0 = a if a > x0 else x0, b if b > y0 else y0
+                x1, y1 = c if c < x1 else x1, d if d < y1 else y1
                 if x0 < x1 and y0 < y1:
                     source = raster(painter, right - left, bottom - top, values)
-                    pieces.append((source[y0 - top : y1 - top, x0 - left : x1 - left], x0, y0))
-                    if part == box and source.shape[2] == 3:
+                    if x0 != left or y0 != top or x1 != right or y1 != bottom:
+                        source = source[y0 - top : y1 - top, x0 - left : x1 - left]
+                    pieces.append((source, x0, y0))
+                    if x0 == a and y0 == b and x1 == c and y1 == d and source.shape[2] == 3:
                         break
         else:
             self.pixels[b:d, a:c] = 0  # nothing fills it
@@ -119,11 +125,16 @@ class Surface:
 
 
 class Compositor:
-    """The screen: layers one over the other; a copy shares its pixels until either is painted on."""
+    """The screen: layers one over the other; a copy shares its pixels until either is painted on.
+
+    Attributes:
+        changed: where the last `show` has painted; no box is empty or reaches beyond the screen.
+    """
 
     def __init__(self, size: tuple[int, int]) -> None:
         self.size = size
         self.pixels: ByteArray = np.empty((size[1], size[0], 3), np.uint8)
+        self.changed: list[Box] = []
         self._surfaces: dict[int | str, Surface] = {}
         self._shown: tuple[Layer, ...] = ()
         self._is_shared = False
@@ -143,21 +154,28 @@ class Compositor:
     def show(self, layers: Sequence[Layer]) -> ByteArray:
         """Bring the screen up to date; the array given is overwritten by the next call."""
         if layers is self._shown:
+            self.changed = []
             return self.pixels
         width, height = self.size
         changed = _moved(self._shown, layers) if self._shown else [(0, 0, width, height)]
-        for key in {layer.key for layer in self._shown} - {layer.key for layer in layers}:
-            del self._surfaces[key]
+        surfaces = self._surfaces
         for layer in layers:
-            (x, y, x1, y1), surface = layer.box, self._surfaces.get(layer.key)
+            key, (x, y, x1, y1), view, _, _ = layer
+            surface = surfaces.get(key)
             if surface is None or surface.pixels.shape[:2] != (y1 - y, x1 - x):
-                surface = self._surfaces[layer.key] = Surface(x1 - x, y1 - y)
-            changed += [(a + x, b + y, c + x, d + y) for a, b, c, d in surface.show(layer.view.items)]
+                surface = surfaces[key] = Surface(x1 - x, y1 - y)
+            items = view.items
+            if surface.items is not items:
+                changed += [(a + x, b + y, c + x, d + y) for a, b, c, d in surface.show(items)]
+        if len(surfaces) > len(layers):
+            for key in surfaces.keys() - {layer.key for layer in layers}:
+                del surfaces[key]
         self._shown = tuple(layers)
         if changed and self._is_shared:
             self.pixels, self._is_shared = self.pixels.copy(), False
-        for box in _union(changed):
-            for piece in _pieces(cut(box, (0, 0, width, height)), layers):
+        self.changed = union([cut(box, (0, 0, width, height)) for box in changed])
+        for box in self.changed:
+            for piece in _pieces(box, layers):
                 self._compose(piece)
         return self.pixels
 
@@ -229,8 +247,10 @@ def _seen(item: Item) -> Box:
 
 def _moved(before: Sequence[Layer], after: Sequence[Layer]) -> list[Box]:
     """Where layers came, went, or changed places."""
-    if [_place(layer) for layer in before] == [_place(layer) for layer in after]:
-        return []
+    if len(before) == len(after):
+        pairs = zip(before, after, strict=True)
+        if all(one is other or _place(one) == _place(other) for one, other in pairs):
+            return []
     old, new = {layer.key: layer for layer in before}, {layer.key: layer for layer in after}
     kept = [layer.key for layer in before if layer.key in new]
     now = [layer.key for layer in after if layer.key in old]
@@ -250,7 +270,7 @@ def _place(layer: Layer) -> tuple[int | str, Box, int, int]:
     return layer.key, layer.box, layer.radius, layer.shadow
 
 
-def _union(boxes: list[Box]) -> list[Box]:
+def union(boxes: list[Box]) -> list[Box]:
     """Boxes that cover the same, none empty or within another; one if they are many."""
     kept: list[Box] = []
     for box in boxes:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlrl.envs.gui.actions import Pixel
+from vlrl.envs.gui.emu.state import Box
 from vlrl.types import ByteArray
 
 SHAPE = (
@@ -37,8 +38,8 @@ DOUBLED_FROM = 175
 """Scale in percent from which on it is twice as large."""
 
 
-def paste_pointer(pixels: ByteArray, times: int, at: Pixel) -> None:
-    """Put an arrow on an image, white with a black edge, as far as it lies on it.
+def paste_pointer(pixels: ByteArray, times: int, at: Pixel) -> list[Box]:
+    """Put an arrow on an image, white with a black edge, as far as it lies on it; gives where it is.
 
     Args:
         pixels: [height, width, 3], written to.
@@ -48,9 +49,11 @@ def paste_pointer(pixels: ByteArray, times: int, at: Pixel) -> None:
     shape, covered = _arrow(times)
     (height, width), (x, y) = pixels.shape[:2], at
     down, across = min(shape.shape[0], height - y), min(shape.shape[1] // 3, width - x)
-    if down > 0 and across > 0:
-        area = pixels.reshape(height, 3 * width)[y : y + down, 3 * x : 3 * (x + across)]
-        np.copyto(area, shape[:down, : 3 * across], where=covered[:down, : 3 * across])
+    if down <= 0 or across <= 0:
+        return []
+    area = pixels.reshape(height, 3 * width)[y : y + down, 3 * x : 3 * (x + across)]
+    np.copyto(area, shape[:down, : 3 * across], where=covered[:down, : 3 * across])
+    return [(x, y, x + across, y + down)]
 
 
 @lru_cache(maxsize=4)

@@ -212,7 +212,7 @@ def _put(pixels: ByteArray, text: str, font: Font, align: str, inset: int) -> tu
     across = cover.shape[1]
     left = {"left": inset, "right": width - across - inset, "center": (width - across) // 2}[align]
     left, top = max(0, left), max(0, top)
-    return cover[: height - top, : width - left], left, top
+    return cover[: height - top, : max(0, width - left)], left, top
 
 
 def blend(area: ByteArray, cover: ByteArray, colour: Colour | ByteArray) -> None:

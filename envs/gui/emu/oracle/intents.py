@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from vlrl.envs.gui import actions
-from vlrl.envs.gui.actions import Action, Click, Drag, Key, LongPress, Pixel, SystemButton, TypeText
+from vlrl.envs.gui.actions import Action, Click, Drag, Key, LongPress, Pixel, Swipe, SystemButton, TypeText
 from vlrl.envs.gui.emu.oracle import at_pages
 from vlrl.envs.gui.emu.oracle.reach import Locator, Stuck, close_menu, is_selected, reach
 from vlrl.envs.gui.emu.widgets.controls import Choice, Slider
@@ -42,6 +42,30 @@ class Needing:
         return self.does(locator)
 
 
+@dataclass(frozen=True)
+class Ending:
+    """An intent of whose last action it is known what kind it is, wherever things are.
+
+    Attributes:
+        does: the intent.
+        kinds: what an agent may end it with.
+    """
+
+    does: Intent
+    kinds: tuple[type[Action], ...]
+
+    def __call__(self, locator: Locator) -> tuple[Action, bool]:
+        """See `Intent`."""
+        return self.does(locator)
+
+
+def may_end(intent: Intent, action: Action) -> bool:
+    """Whether an action is of a kind that can be an intent's last; where it would act is not looked at."""
+    while isinstance(intent, Needing):
+        intent = intent.does
+    return not isinstance(intent, Ending) or isinstance(action, intent.kinds)
+
+
 def next_of(intents: Sequence[Intent], locator: Locator) -> tuple[Action, bool]:
     """What the first of some intents wants next; until the page in front has come, to wait.
 
@@ -55,6 +79,7 @@ def next_of(intents: Sequence[Intent], locator: Locator) -> tuple[Action, bool]:
     return intents[0](locator)
 
 
+CLICKS, TYPED, DRAGS, KEYS = (Click,), (TypeText,), (Drag, Swipe), (Key, SystemButton)
 A_DRAG = Drag(((40, 40), (90, 70)))
 A_RIGHT_CLICK, A_LONG_PRESS = Click((40, 40), "right"), LongPress((40, 40))
 
@@ -66,7 +91,7 @@ def click(id: str, count: int = 1) -> Intent:
         found = reach(locator, id)
         return (Click(found, count=count), True) if isinstance(found, tuple) else (found, False)
 
-    return intent
+    return Ending(intent, CLICKS)
 
 
 def double_click(id: str) -> Intent:
@@ -75,7 +100,7 @@ def double_click(id: str) -> Intent:
     def intent(locator: Locator) -> tuple[Action, bool]:
         return click(id, 1 if locator.is_mobile else 2)(locator)
 
-    return intent
+    return Ending(intent, CLICKS)
 
 
 def context(id: str, item: str) -> Intent:
@@ -92,7 +117,7 @@ def context(id: str, item: str) -> Intent:
             return found, False
         return (LongPress(found) if locator.is_mobile else Click(found, "right")), False
 
-    return Needing(intent, A_RIGHT_CLICK, A_LONG_PRESS)
+    return Needing(Ending(intent, CLICKS), A_RIGHT_CLICK, A_LONG_PRESS)
 
 
 def menu(title: str, item: str) -> Intent:
@@ -108,7 +133,7 @@ def menu(title: str, item: str) -> Intent:
         front = "menu" if not locator.find(f"menu.{title}") and locator.find("menu") else f"menu.{title}"
         return click(front)(locator)[0], False
 
-    return intent
+    return Ending(intent, CLICKS)
 
 
 def choose(id: str, key: object) -> Intent:
@@ -124,7 +149,7 @@ def choose(id: str, key: object) -> Intent:
             return click(str(keys.index(key)))(locator)
         return click(id)(locator)[0], False
 
-    return intent
+    return Ending(intent, CLICKS)
 
 
 def slide(id: str, number: int) -> Intent:
@@ -142,7 +167,7 @@ def slide(id: str, number: int) -> Intent:
         x = slider.place_of(number, placed.box, layer.view.look) + layer.box[0]
         return Click((x, point[1])), True
 
-    return intent
+    return Ending(intent, CLICKS)
 
 
 def type_into(id: str, text: str) -> Intent:
@@ -169,12 +194,12 @@ def type_into(id: str, text: str) -> Intent:
                 return context(id, "edit.select_all")(locator)[0], False
         return click(id)(locator)[0], False
 
-    return intent
+    return Ending(intent, TYPED)
 
 
 def write(text: str) -> Intent:
     """Type where the caret is."""
-    return lambda locator: (TypeText(text), True)
+    return Ending(lambda locator: (TypeText(text), True), TYPED)
 
 
 def key(chord: str) -> Intent:
@@ -184,7 +209,7 @@ def key(chord: str) -> Intent:
         chosen = _menu_of(locator, chord) if locator.is_mobile else None
         return menu(*chosen)(locator) if chosen else (Key(tuple(chord.split("+"))), True)
 
-    return intent
+    return Ending(intent, (*KEYS, *CLICKS))
 
 
 def _menu_of(locator: Locator, chord: str) -> tuple[str, str] | None:
@@ -229,7 +254,7 @@ def drag(id: str, onto: str) -> Intent:
             return end, False
         return Drag((start, end)), True
 
-    return Needing(intent, A_DRAG, A_DRAG)
+    return Needing(Ending(intent, DRAGS), A_DRAG, A_DRAG)
 
 
 def stroke(id: str, *points: Pixel) -> Intent:
@@ -263,4 +288,4 @@ def open_app(name: str) -> Intent:
             return close_menu(locator), False
         return click("start")(locator)[0], False
 
-    return intent
+    return Ending(intent, CLICKS)

@@ -38,8 +38,12 @@ class Scene:
 
     def layers(self, world: World) -> tuple[Layer, ...]:
         """Layers from the back to the front: wallpaper, windows, task bar, open menus."""
-        if self._last is not None and _look_alike(self._last[0], world):
-            return self._last[1]
+        if self._last is not None:
+            if self._last[0] is world:
+                return self._last[1]
+            if _look_alike(self._last[0], world):
+                self._last = world, self._last[1]
+                return self._last[1]
         look = look_of(world.settings)
         speak(look.language)
         layers = [Layer(BACKDROP, (0, 0, *world.size), self._backdrop(world, look))]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vlrl.envs.gui.emu.drawing import icons, rasters
@@ -72,6 +72,7 @@ def test_what_repeats_itself_counts_as_what_it_repeats() -> None:
     assert own_bytes(rasters.fill(3840, 2160, (1, 2, 3))) == 3 * 3840
 
 
+@example((3, 1), None, 0, "left", 4)  # narrower than its inset
 @given(
     st.tuples(st.integers(1, 90), st.integers(1, 30)),
     st.sampled_from([None, (9, 90, 200)]),
