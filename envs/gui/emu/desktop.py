@@ -234,6 +234,7 @@ class Desktop:
         layers, pointer = self._scene.layers(world), world.pointer
         if self._shown is not None and self._shown[0] is layers and self._shown[1].pointer == pointer:
             return self._shown[1]
+        self._shown = None  # if nobody else has that screenshot, its memory is used again
         screen = self._compositor.show(layers)
         self._screenshots.changed(self._compositor.changed)
         memory = self._screenshots.take(screen)

@@ -198,7 +198,10 @@ class World(NamedTuple):
 
     def window(self, number: int) -> Window | None:
         """The window with this number."""
-        return next((window for window in self.windows if window.number == number), None)
+        for window in self.windows:  # written out: it is asked many times a step
+            if window.number == number:
+                return window
+        return None
 
     def app(self, name: str) -> Any:
         """The state of the app's front window; None if it has none."""

@@ -74,7 +74,10 @@ class Scene:
 
     def layer(self, world: World, key: int | str) -> Layer | None:
         """The layer of a window, or of a part of the desktop."""
-        return next((layer for layer in self.layers(world) if layer.key == key), None)
+        for layer in self.layers(world):
+            if layer.key == key:
+                return layer
+        return None
 
     def at(self, world: World, x: int, y: int) -> Layer | None:
         """The front layer under a place of the screen."""
