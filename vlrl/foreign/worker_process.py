@@ -28,6 +28,8 @@ from contextlib import contextmanager, suppress
 
 from vlrl.machine.stacks import new_stacks_file, offer_stacks, path_of, stacks_of
 
+SEND_BYTES = 4 << 20
+"""What a worker may send before it waits, as far as the system allows: a screenshot in few pieces."""
 LENGTH = struct.Struct("<Q")
 """Bytes of the frame that follows."""
 
@@ -72,6 +74,7 @@ class WorkerProcess:
             environment: variables that it has beside, or in the place of, those given here.
         """
         self._channel, theirs = socket.socketpair()
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
         self.role = role
         self.waited_for_since: float | None = None
         self.overdue_s: float | None = None

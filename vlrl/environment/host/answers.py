@@ -1,7 +1,8 @@
 """What an environment returns, checked and made plain: the driver's own, wherever the environment runs.
 
-Images are copied, since an environment may render the next one into the same array; of `info` the numbers and
-texts are kept; every value is of a class that the driver knows.
+Images are copied, since an environment may render the next one into the same array, but where they are sent
+to another process at once; of `info` the numbers and texts are kept; every value is of a class that the
+driver knows.
 """
 
 from __future__ import annotations
@@ -56,21 +57,27 @@ def traits_of(env: Any) -> Traits:
         raise EnvFailure("raised", f"tools are not a list of JSON schemas: {error}") from error
 
 
-def checked(method: str, returned: Any, *, for_agents: bool = False) -> Any:
+def checked(method: str, returned: Any, *, for_agents: bool = False, copies: bool = True) -> Any:
     """What `reset`, `step`, `snapshot` or any other method returned; of a `MultiAgentEnv`, for each agent.
 
     A snapshot is given as bytes: it may be of a class that only the environment's own process knows.
+
+    Args:
+        method: that was called.
+        returned: by it.
+        for_agents: whether it may be one for each agent.
+        copies: False where the answer is sent before the next call; its arrays are the environment's own.
 
     Raises:
         EnvFailure: saying what is wrong with it.
     """
     if for_agents and isinstance(returned, Mapping) and method in ("reset", "step"):
-        return {str(agent): checked(method, of_one) for agent, of_one in returned.items()}
+        return {str(agent): checked(method, of_one, copies=copies) for agent, of_one in returned.items()}
     match method:
         case "reset":
-            return _observation(returned, "reset")
+            return _observation(returned, "reset", copies)
         case "step":
-            return _step(returned)
+            return _step(returned, copies)
         case "snapshot":
             return _pickled(returned)
         case _:
@@ -84,7 +91,7 @@ def _pickled(state: Any) -> bytes:
         raise EnvFailure("raised", f"its snapshot, {_kind(state)}, cannot be pickled: {error}") from error
 
 
-def _step(returned: Any) -> StepResult:
+def _step(returned: Any, copies: bool) -> StepResult:
     if not isinstance(returned, StepResult):
         raise EnvFailure("raised", f"step returned {_kind(returned)}, not a StepResult")
     try:
@@ -94,7 +101,7 @@ def _step(returned: Any) -> StepResult:
     if not isinstance(returned.info, Mapping):
         raise EnvFailure("raised", f"info is {_kind(returned.info)}, not a mapping")
     return StepResult(
-        _observation(returned.observation, "step"),
+        _observation(returned.observation, "step", copies),
         reward,
         _flag(returned.terminated, "terminated"),
         _flag(returned.truncated, "truncated"),
@@ -102,15 +109,15 @@ def _step(returned: Any) -> StepResult:
     )
 
 
-def _observation(returned: Any, method: str) -> Observation:
+def _observation(returned: Any, method: str, copies: bool) -> Observation:
     if not isinstance(returned, Observation):
         raise EnvFailure("raised", f"{method} returned {_kind(returned)}, not an Observation")
     if returned.role not in ("user", "tool"):
         raise EnvFailure("raised", f"observation.role is {returned.role!r}, not 'user' or 'tool'")
     return Observation(
         _text(returned.text, "observation.text"),
-        tuple(_image(image, "observation.images") for image in _several(returned.images, "images")),
-        tuple(_video(video) for video in _several(returned.videos, "videos")),
+        tuple(_image(image, "observation.images", copies) for image in _several(returned.images, "images")),
+        tuple(_video(video, copies) for video in _several(returned.videos, "videos")),
         "tool" if returned.role == "tool" else "user",
         _text(returned.summary, "observation.summary"),
         _form(returned.structured_outputs),
@@ -134,7 +141,7 @@ def _several(given: Any, name: str) -> Any:
     return given
 
 
-def _video(given: Any) -> Video:
+def _video(given: Any, copies: bool) -> Video:
     if not isinstance(given, Video):
         raise EnvFailure("raised", f"observation.videos has {_kind(given)}, not a vlrl.protocols.Video")
     try:
@@ -142,11 +149,11 @@ def _video(given: Any) -> Video:
     except ValueError as error:
         raise EnvFailure("raised", str(error)) from error
     frames = _several(given.frames, "videos' frames")
-    return Video(tuple(_image(frame, "observation.videos") for frame in frames), fps)
+    return Video(tuple(_image(frame, "observation.videos", copies) for frame in frames), fps)
 
 
-def _image(given: Any, name: str) -> Any:
-    """A copy: an array, or a PIL image if its mode or metadata say more than an array can."""
+def _image(given: Any, name: str, copies: bool) -> Any:
+    """A copy, unless `copies` is False: an array, or a PIL image that says more than an array can."""
     if isinstance(given, np.ndarray):
         if given.dtype != np.uint8 or given.ndim != 3 or given.shape[2] != 3 or not given.size:
             raise EnvFailure(
@@ -154,7 +161,7 @@ def _image(given: Any, name: str) -> Any:
                 f"{name} has an array of shape {list(given.shape)} and type {given.dtype}; "
                 "give [height, width, 3] uint8, or a PIL image",
             )
-        return np.array(given)
+        return np.array(given) if copies or not given.flags.c_contiguous else given
     from PIL import Image
 
     if not isinstance(given, Image.Image):

@@ -29,14 +29,16 @@ def is_async(factory: Any) -> bool:
     )
 
 
-def perform(env: Any, method: str, arguments: tuple[Any, ...]) -> Outcome | Coroutine[Any, Any, Outcome]:
+def perform(
+    env: Any, method: str, arguments: tuple[Any, ...], *, copies: bool = True
+) -> Outcome | Coroutine[Any, Any, Outcome]:
     """Call one of its methods; the arguments are copied, as every episode must find them the same.
 
-    A snapshot is returned, and given to `restore`, as bytes.
+    A snapshot is returned, and given to `restore`, as bytes. For `copies` see `checked`.
     """
 
     def check(returned: Any) -> Any:
-        return checked(method, returned, for_agents=hasattr(env, "agents"))
+        return checked(method, returned, for_agents=hasattr(env, "agents"), copies=copies)
 
     def call() -> Any:
         given = (pickle.loads(arguments[0]),) if method == "restore" else copy.deepcopy(arguments)

@@ -40,7 +40,7 @@ class Server:
 
     def call(self, method: str, arguments: tuple[Any, ...]) -> Outcome:
         """Call one of the environment's methods."""
-        outcome = perform(self._env, method, arguments)
+        outcome = perform(self._env, method, arguments, copies=False)  # it is sent before the next call
         return result_of(self._runner, outcome) if inspect.iscoroutine(outcome) else outcome
 
     def close(self) -> None:
