@@ -10,8 +10,7 @@ The steps are those of emu.py. `ready_us` is the core's time of a step by part, 
     patches    of each new one, by transformers' processor: what the vision tower takes
 
 `transport_us` is the core's time of both processes for a step of the environment in a process of its own
-`transport_us` is the core's time of both processes for a step of the environment in a process of its own,
-`env.isolation: process`, its words read and its screenshot there as an array, and of the same steps without.
+(`env.isolation: process`), its words read and its screenshot there as an array, and for the same without.
 """
 
 from __future__ import annotations

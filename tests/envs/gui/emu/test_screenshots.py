@@ -82,7 +82,7 @@ def played(desktop: Desktop, seed: int, actions: list[Action], count: int) -> It
 @pytest.mark.parametrize("form", ["desktop", "mobile"])
 @pytest.mark.parametrize("app", sorted({*listed("desktop"), *listed("mobile")}))
 def test_whatever_is_done_the_screen_is_as_if_all_was_painted_at_once(app: str, form: str) -> None:
-    """With every screenshot let go, or some of them kept by whoever looks at them."""
+    """Every screenshot is let go, or some are kept by whoever looks at them."""
     desktop = desktop_of(form=form)
     for seed, keeps in ((5, False), (6, True)):
         desktop.reset({}, seed)
