@@ -33,6 +33,8 @@ class WebBackend:
     """A browsing context of its own in the process's browser, and in it a page an episode."""
 
     ends_at_goal = True
+    _watched = "null"
+    """What of the page's own world is asked for with every image; `_seen` has the last one's value."""
 
     def __init__(self, gate: Gate, look: Look, sandbox: Sandbox) -> None:
         """Nothing is started before the first reset.
@@ -48,6 +50,7 @@ class WebBackend:
         self._context, self._num_pages = "", 0
         self._anchor: Page | None = None
         self._page: Page | None = None
+        self._seen: Any = None
 
     @property
     def page(self) -> Page:
@@ -94,7 +97,7 @@ class WebBackend:
     def show(self) -> Screen:
         """The image of the page as it is now."""
         page = self.page
-        pixels = page.image()
+        pixels, self._seen = page.image_and(self._watched)
         if self.form == "desktop":
             draw_pointer(pixels, page.input.pointer, zoom=1 if self._look.scale < 3 else 2)
         return Screen(pixels, page.input.pointer, page.settled)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +12,7 @@ from vlrl.envs.gui.actions import Action, SystemButton
 from vlrl.envs.gui.web.chromium.browser import Browser
 from vlrl.envs.gui.web.chromium.drawing import Drawing
 from vlrl.envs.gui.web.chromium.gate import ORIGIN, Gate
-from vlrl.envs.gui.web.chromium.pipe import Answer, BrowserFailure, Deadline, Overdue
+from vlrl.envs.gui.web.chromium.pipe import Answer, BrowserFailure, Deadline, Overdue, is_answered
 from vlrl.envs.gui.web.inputs import BrowserInput, CommandBatch
 from vlrl.envs.gui.web.look import Look, set_up_commands
 from vlrl.types import ByteArray
@@ -24,7 +23,7 @@ MOST_IMAGES = 4
 INPUT_S = 0.01
 """An input that has not been taken in after so much real time waits for a frame."""
 _HELD_WITHIN = "window[Symbol.for('vlrl')].heldWithin()"
-_IS_QUIET = "window[Symbol.for('vlrl')].isQuiet(%d)"
+_IF_QUIET = "window[Symbol.for('vlrl')].isQuiet(%d) ? [(%s)] : null"
 _SETTLE = "window[Symbol.for('vlrl')].settle(%d,%d)"
 _NAVIGATED = re.compile(
     r"context was destroyed|navigated or closed|Cannot find context|undefined \(reading 'settle'\)"
@@ -100,13 +99,26 @@ class Page:
 
     def image(self) -> ByteArray:
         """What it looks like: [height, width, 3] uint8; taken again if drawing it has set something off."""
+        return self.image_and("null")[0]
+
+    def image_and(self, expression: str) -> tuple[ByteArray, Any]:
+        """The image, and the value that an expression has in the page's own world once it is taken.
+
+        Raises:
+            BrowserFailure: if the expression throws.
+        """
         with self._limited() as deadline:
             for _ in range(MOST_IMAGES - 1):
                 pixels = self._drawing.pixels(deadline)
-                if not self.settled or self._value(_IS_QUIET % self._look.settle_ms, deadline, None):
-                    return pixels
+                if not self.settled:
+                    break
+                asked = _IF_QUIET % (self._look.settle_ms, expression)
+                if (values := self._value(asked, deadline, None)) is not None:  # one command for both
+                    return pixels, values[0]
                 self._rest(deadline)
-            return self._drawing.pixels(deadline)
+            else:
+                pixels = self._drawing.pixels(deadline)
+            return pixels, None if expression == "null" else self._value(expression, deadline, None)
 
     @contextmanager
     def _limited(self) -> Iterator[Deadline]:
@@ -123,11 +135,12 @@ class Page:
         A page that computes for ever takes no frame either; all others would wait for it.
         """
         for answer in inputs:
-            while deadline.left_s and not wait([answer], INPUT_S).done:
+            while deadline.left_s and not is_answered(answer, INPUT_S):
                 alive = self._send("Runtime.evaluate", {"expression": "0"})
-                if not wait([alive], deadline.left_s).done:
+                if not is_answered(alive, deadline.left_s):
                     break
-                self._drawing.frame(deadline)
+                if not answer.done():  # not only late, as where many pages share few cores
+                    self._drawing.frame(deadline)
             deadline.wait(answer, "an input")
 
     def rest(self) -> None:

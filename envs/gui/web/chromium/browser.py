@@ -1,4 +1,4 @@
-"""One browser a process and scale, shared by all environments: started when needed, renewed when it died."""
+"""A process's browsers, shared by its environments: started when needed, renewed when they died."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ IDLE_S = 20.0
 START_LIMIT_S = 60.0
 MOST_CONTEXTS = 2000
 """A browser that has served so many is renewed when nobody uses it."""
+SHARERS = 4
+"""Environments that share a browser before another one of their scale is started, up to one a core."""
 
 
 class Browser:
@@ -52,6 +54,11 @@ class Browser:
     def alive(self) -> bool:
         """True while it can be given work."""
         return not self.pipe.ended
+
+    @property
+    def is_spent(self) -> bool:
+        """True if nobody new is to use it."""
+        return not self.alive or (self.num_users == 0 and self.num_contexts >= MOST_CONTEXTS)
 
     @property
     def pid(self) -> int:
@@ -106,11 +113,11 @@ class Browser:
 
 
 class _Shared:
-    """The browsers of this process, one a kind of sandbox and a scale."""
+    """The browsers of this process, by their kind of sandbox and their scale."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.browsers: dict[tuple[int, Sandbox, float], Browser] = {}
+        self.browsers: dict[tuple[int, Sandbox, float], list[Browser]] = {}
         self.timer: threading.Timer | None = None
 
 
@@ -118,19 +125,23 @@ _SHARED = _Shared()
 
 
 def take(sandbox: Sandbox, scale: float) -> Browser:
-    """The process's browser of that scale, started if there is none alive; `give_back` it.
+    """The browser of that scale with the fewest users, or a new one; `give_back` it.
+
+    All pages of a browser wait for its one main thread, so a process with many has one for each core.
 
     Raises:
         ConfigError, BrowserFailure: as of `Browser`.
     """
     key = (os.getpid(), sandbox, scale)  # a forked child has no use for its parent's
     with _SHARED.lock:
-        browser = _SHARED.browsers.get(key)
-        worn = browser is not None and browser.num_users == 0 and browser.num_contexts >= MOST_CONTEXTS
-        if browser is None or not browser.alive or worn:
-            if browser is not None:
-                browser.close()
-            browser = _SHARED.browsers[key] = Browser(sandbox, scale)
+        browsers = _SHARED.browsers.setdefault(key, [])
+        for spent in [browser for browser in browsers if browser.is_spent]:
+            browsers.remove(spent)
+            spent.close()
+        is_full = all(browser.num_users >= SHARERS for browser in browsers)
+        if not browsers or (is_full and len(browsers) < len(os.sched_getaffinity(0))):
+            browsers.append(Browser(sandbox, scale))
+        browser = min(browsers, key=lambda browser: browser.num_users)
         browser.num_users += 1
         browser.num_contexts += 1
         return browser
@@ -149,16 +160,17 @@ def give_back(browser: Browser) -> None:
 
 def running() -> list[Browser]:
     """The browsers of this process."""
-    return [browser for (pid, *_), browser in _SHARED.browsers.items() if pid == os.getpid()]
+    own = [browsers for (pid, *_), browsers in _SHARED.browsers.items() if pid == os.getpid()]
+    return [browser for browsers in own for browser in browsers]
 
 
 def close_idle() -> None:
     """End the browsers that no environment uses."""
     with _SHARED.lock:
-        for key, browser in list(_SHARED.browsers.items()):
-            if browser.num_users == 0 or not browser.alive:
-                del _SHARED.browsers[key]
-                if key[0] == os.getpid():
+        for (pid, *_), browsers in _SHARED.browsers.items():
+            for browser in [each for each in browsers if each.num_users == 0 or not each.alive]:
+                browsers.remove(browser)
+                if pid == os.getpid():
                     browser.close()
 
 

@@ -60,6 +60,13 @@ class Deadline:
             raise Overdue(f"the browser did not answer {what} within {self.limit_s:g} s") from None
 
 
+def is_answered(answer: Answer, within_s: float) -> bool:
+    """Wait so many seconds at most; true once there is an answer, be it a failure."""
+    with suppress(FutureTimeout):
+        answer.exception(within_s)
+    return answer.done()
+
+
 class Pipe:
     """Commands to a browser, and its answers and events."""
 

@@ -36,9 +36,9 @@ _BEGIN = """(() => {
   Math.seedrandom(%s);
   core.startEpisodeReal();
   const said = core.getUtterance(); // of three tasks with its parts, which nobody is told
-  return typeof said === "string" ? said : said.utterance;
+  const goal = typeof said === "string" ? said : said.utterance;
+  return [goal, document.getElementById("query").getBoundingClientRect().bottom];
 })()"""
-_UTTERANCE_END = "document.getElementById('query').getBoundingClientRect().bottom"
 _STANDING = "[WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL]"
 
 
@@ -84,6 +84,7 @@ class MiniWob(WebBackend):
     """
 
     max_steps = MAX_STEPS
+    _watched = _STANDING
 
     def __init__(
         self,
@@ -121,11 +122,11 @@ class MiniWob(WebBackend):
             self.tasks, task, lambda number: int(rng.integers(number)), "gui/miniwob"
         )
         page = self.open(f"/miniwob/{name}.html", derive_seed("miniwob page", seed))
-        self._goal = str(page.evaluate(_BEGIN % (NO_LIMIT_MS, quoted(str(seed)))))
-        self._utterance_end = page.evaluate(_UTTERANCE_END) * self._look.scale
+        goal, end = page.evaluate(_BEGIN % (NO_LIMIT_MS, quoted(str(seed))))
+        self._goal, self._utterance_end = str(goal), end * self._look.scale
         self._num_hints = 0
         page.rest()
-        self._look_up()
+        self._look_up(page.evaluate(_STANDING))
         return self.show()
 
     @property
@@ -141,7 +142,7 @@ class MiniWob(WebBackend):
     def perform(self, action: Action) -> Screen:
         """See `Backend`."""
         screen = super().perform(action)
-        self._look_up()
+        self._look_up(self._seen)
         return screen
 
     def oracle(self) -> Action:
@@ -158,8 +159,8 @@ class MiniWob(WebBackend):
         """See `Backend`."""
         return self._verdict
 
-    def _look_up(self) -> None:
-        done, reward = self.page.evaluate(_STANDING)
+    def _look_up(self, standing: Sequence[Any]) -> None:
+        done, reward = standing
         reward = float(reward) if done else 0.0
         won = is_solved(self._name, reward)
         self._verdict = Verdict(won, max(reward, 0.0), {"solved": won}, ended=bool(done), reward=reward)

@@ -188,3 +188,21 @@ def test_an_idle_browser_ends(open_page: Open) -> None:
     browser.close_idle()
     wait_until(lambda: not running(pids))
     web.reset({}, 0)
+
+
+def test_a_browser_of_many_gets_company_up_to_one_a_core(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browser, "SHARERS", 2)
+    monkeypatch.setattr(browser.os, "sched_getaffinity", lambda _: {0, 1})
+    webs = [open_page("<p>x</p>")]
+    for _ in range(5):
+        webs.append(WebFolder(str(webs[0]._folder), size=(320, 240)))
+        webs[-1].reset({}, 0)
+    assert [each.num_users for each in browser.running()] == [3, 3]
+    first = webs[0].show().pixels
+    assert all((web.show().pixels == first).all() for web in webs)
+    for web in webs[1:]:
+        web.close()
+    browser.close_idle()
+    assert [each.num_users for each in browser.running()] == [1]
