@@ -97,7 +97,7 @@ class WebBackend:
     def show(self) -> Screen:
         """The image of the page as it is now."""
         page = self.page
-        pixels, self._seen = page.image_and(self._watched)
+        pixels, self._seen = page.image(self._watched)
         if self.form == "desktop":
             draw_pointer(pixels, page.input.pointer, zoom=1 if self._look.scale < 3 else 2)
         return Screen(pixels, page.input.pointer, page.settled)

@@ -67,14 +67,10 @@ class Page:
         self.target, self._session = browser.open_target(url, context, look.size, deadline)
         self._drawing = Drawing(browser, self._session, look.image_size)
         browser.pipe.listen(self._session, self._hear)
-        self._prepare(seed, deadline)
-        self._arrive(deadline)
-
-    def _prepare(self, seed: int, deadline: Deadline) -> None:
-        commands = set_up_commands(self._look, seed)
-        answers = [self._send(method, params) for method, params in commands]
-        for answer, (method, _) in zip(answers, commands, strict=True):
+        sent = [(self._send(*command), command[0]) for command in set_up_commands(look, seed)]
+        for answer, method in sent:
             deadline.wait(answer, method)
+        self._arrive(deadline)
 
     def perform(self, action: Action) -> None:
         """Do it, and wait until the page has come to rest or `settle_ms` of its time are over."""
@@ -97,12 +93,10 @@ class Page:
         with self._limited() as deadline:
             return self._value(expression, deadline, self._world(deadline) if isolated else None)
 
-    def image(self) -> ByteArray:
-        """What it looks like: [height, width, 3] uint8; taken again if drawing it has set something off."""
-        return self.image_and("null")[0]
+    def image(self, expression: str = "null") -> tuple[ByteArray, Any]:
+        """What it looks like, [height, width, 3] uint8, and then an expression's value in its own world.
 
-    def image_and(self, expression: str) -> tuple[ByteArray, Any]:
-        """The image, and the value that an expression has in the page's own world once it is taken.
+        The image is taken again if drawing it has set something off.
 
         Raises:
             BrowserFailure: if the expression throws.

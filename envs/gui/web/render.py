@@ -92,6 +92,6 @@ def _rendered(content: bytes, size: tuple[int, int], limit_s: float, sandbox: Sa
     backend = WebBackend(_OneDocument(content), Look(size, limit_s=limit_s, is_alone=True), sandbox)
     try:
         page = backend.open(_ADDRESS, 0)
-        return Rendered(page.image(), str(page.evaluate(_TEXT, isolated=True)))
+        return Rendered(page.image()[0], str(page.evaluate(_TEXT, isolated=True)))
     finally:
         backend.close()
