@@ -284,7 +284,7 @@ class Engine:
         return self._engine.collective_rpc("take_experts", args=([request.name],))[0][0]  # type: ignore[no-any-return]
 
     def _forget(self, *, reset_running_requests: bool = False) -> None:
-        if not self._engine.reset_prefix_cache(reset_running_requests):
+        if not self._engine.reset_prefix_cache(reset_running_requests=reset_running_requests):
             raise EngineError("the engine could not reset its prefix cache; report this with your config")
         self._engine.reset_encoder_cache()
         self._is_empty = not self._running
