@@ -13,7 +13,6 @@ from vlrl.envs.gui.screen import Form
 EPOCH_MS = 1_767_268_800_000
 """What a page takes for the present when it is opened: noon of the first of January 2026, UTC."""
 
-_SEED = "Symbol.for('vlrl seed')"
 # A navigation that the gate aborts while a page loads leaves it loading for ever; this one never begins. No
 # script of a page comes before it or can take it away.
 _STAY = """;(() => {
@@ -72,10 +71,8 @@ def set_up_commands(look: Look, seed: int) -> Sequence[tuple[str, dict[str, Any]
     screen = {"screenWidth": width, "screenHeight": height, "dontSetVisibleSize": True}
     touch = {"enabled": look.form == "mobile", "maxTouchPoints": 1}
     calm = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
-    # What differs from page to page is a script of its own: the other is compiled once, not for every page.
-    seeding = f"Object.defineProperty(window,{_SEED},{{value:{seed % 2**32},configurable:true}})"
-    first = f"({script('clock.js')})({EPOCH_MS},window[{_SEED}]);delete window[{_SEED}];"
-    first += f"({script('pickers.js')})();({script('select.js')})({shown_height})"
+    first = f"({script('clock.js')})({EPOCH_MS},{seed % 2**32});({script('pickers.js')})();"
+    first += f"({script('select.js')})({shown_height})"
     first += _STAY if look.is_alone else ""
     return [
         ("Page.enable", {}),
@@ -88,7 +85,6 @@ def set_up_commands(look: Look, seed: int) -> Sequence[tuple[str, dict[str, Any]
         ("Emulation.setFocusEmulationEnabled", {"enabled": True}),
         ("Emulation.setEmulatedMedia", calm),
         ("Input.setInterceptDrags", {"enabled": True}),
-        ("Page.addScriptToEvaluateOnNewDocument", {"source": seeding, "runImmediately": True}),
         ("Page.addScriptToEvaluateOnNewDocument", {"source": first, "runImmediately": True}),
         ("Runtime.runIfWaitingForDebugger", {}),
     ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 from vlrl.envs.gui.web.chromium.browser import Browser
 from vlrl.envs.gui.web.chromium.pipe import BrowserFailure, Deadline
-from vlrl.envs.gui.web.chromium.png import read_png
 from vlrl.types import ByteArray
 
 _SHARE = 0.2
@@ -46,11 +49,10 @@ class Drawing:
         while encoded is None:  # of a page that has just come, the first frame may show nothing
             encoded = self._draw({"screenshot": _PNG}, deadline).get("screenshotData")
         self._is_changed = False
-        pixels = read_png(base64.b64decode(encoded))
-        height, width, _ = pixels.shape
-        if (width, height) != self._size:
-            raise BrowserFailure(f"the browser drew an image of {(width, height)} pixels, not {self._size}")
-        return pixels
+        with Image.open(io.BytesIO(base64.b64decode(encoded))) as image:
+            if image.size != self._size:
+                raise BrowserFailure(f"the browser drew an image of {image.size} pixels, not {self._size}")
+            return np.asarray(image.convert("RGB"))
 
     def _draw(self, what: Mapping[str, Any], deadline: Deadline) -> dict[str, Any]:
         command = "HeadlessExperimental.beginFrame"
