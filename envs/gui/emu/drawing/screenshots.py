@@ -76,7 +76,7 @@ class Screenshots:
                 memory.stale = union(memory.stale)
 
     def take(self, screen: ByteArray) -> _Memory:
-        """Room that shows the screen, to be drawn on (say in `stale` where) and given."""
+        """Room that shows the screen, to be painted on (say in `stale` where) and given."""
         memory = next((one for one in self._known if one.is_free), None)
         if memory is None:
             memory = _Memory(self.size)
