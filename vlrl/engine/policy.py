@@ -21,10 +21,17 @@ from vlrl.engine.joint_batches import EngineActor
 from vlrl.engine.replica import Replica
 from vlrl.engine.requests import EngineRequest, GenerationResult, Load
 from vlrl.errors import EngineDied
+from vlrl.process.imports import large_imports
 from vlrl.protocols import Processor
 from vlrl.tracking.metrics import ENGINE_COUNTS
 from vlrl.types import Generation
 from vlrl.weights.manifest import Manifest
+
+
+def import_vllm() -> None:
+    """Import what an engine is built of, which takes longer than building it."""
+    with large_imports():
+        import vllm.v1.engine.llm_engine  # noqa: F401
 
 
 class GeneratorActor(EngineActor):
@@ -33,6 +40,7 @@ class GeneratorActor(EngineActor):
     def __init__(self, *arguments: Any) -> None:
         super().__init__()
         self._engine = Engine(*arguments)
+        self._engine.run(import_vllm)  # what fails there fails again in `start`
 
     async def start(self) -> float:
         """Build the engine; seconds it took."""
@@ -88,7 +96,7 @@ class VllmPolicy(EngineClient):
         processor: Processor,
         reservation: cluster.Reservation | None = None,
     ) -> None:
-        """Start the engines, at a reservation's places or on this node; `wait_ready` waits for them.
+        """Start the engines' processes at a reservation's places, or on this node: they import until `start`.
 
         With generator.servers nothing is started but an actor for each, which speaks to it.
         """
@@ -119,6 +127,11 @@ class VllmPolicy(EngineClient):
         self._counted: Counter[str] = Counter()
         super().__init__(config, self._replicas)
 
+    def start(self) -> None:
+        """Have the engines load the model in the background; without this, `wait_ready` does."""
+        for replica in self._replicas:
+            replica.start()
+
     def take_metrics(self) -> dict[str, float]:
         """What `counts` has grown by since this was called last, as metrics."""
         before, self._counted = self._counted, self.counts
@@ -147,6 +160,7 @@ class VllmPolicy(EngineClient):
 
     def wait_ready(self) -> float:
         """Block until the engines have started; seconds the slowest took."""
+        self.start()
         return max(replica.wait_ready() for replica in self._replicas)
 
     def choices(self) -> list[MachineChoice]:

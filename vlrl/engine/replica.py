@@ -27,7 +27,7 @@ class Replica(EngineLink):
     def __init__(
         self, spawn: Callable[[], Any], place: cluster.Place, *, max_restarts: int, timeout_s: float
     ) -> None:
-        """Start the first actor; `spawn` starts one at the place and does not wait for it."""
+        """Start the first actor's process; `spawn` starts one at the place and does not wait for it."""
         self._spawn, self._place = spawn, place
         self._max_restarts, self._timeout_s = max_restarts, timeout_s
         self._lock = threading.Lock()
@@ -36,10 +36,16 @@ class Replica(EngineLink):
         self._coming: Any = None
         self.counts: Counter[str] = Counter()
         super().__init__(self._spawn())
-        self._starting = self.actor.start.remote()
+        self._starting: Any = None
+
+    def start(self) -> None:
+        """Have the engine load the model in the background, if nobody has yet."""
+        if self._starting is None:
+            self._starting = self.actor.start.remote()
 
     def wait_ready(self) -> float:
         """Block until the engine has started; seconds it took. One that dies meanwhile is replaced."""
+        self.start()
         actor, begin = self.actor, time.perf_counter()
         try:
             return float(cluster.fetch(self._starting))

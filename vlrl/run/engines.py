@@ -110,7 +110,8 @@ class Engines:
     def start(self, phases: Clock) -> None:
         """Start ranks and engines side by side; where they share GPUs one after the other.
 
-        An engine counts the memory that is free when it starts, so the trainer has given its own up by then.
+        An engine counts the memory that is free when it starts, so the trainer has given its own up by then;
+        its process has imported vLLM meanwhile.
         """
         if self._train:
             self.trainer = Trainer(
@@ -120,14 +121,15 @@ class Engines:
                 shared_file=self.config.run_dir / LOCK_FILE,
             )
             self._stack.callback(self.trainer.close)
-            if self._share_gpus:
-                self._wait_for_trainer(phases)
-                self.trainer.sleep()
         if self._generate:
             self.policy = VllmPolicy(self.config, self._processor, self.reservation)
             self._stack.callback(self.policy.close)
-        if self._train and not self._share_gpus:
+            if not self._share_gpus:
+                self.policy.start()
+        if self._train:
             self._wait_for_trainer(phases)
+            if self._share_gpus:
+                self.trainer.sleep()
         if self._generate:
             phases.seconds["start vLLM"] = self.policy.wait_ready()
             self._tell(self.policy.choices())
