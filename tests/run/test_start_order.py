@@ -1,4 +1,4 @@
-"""In which order trainer and engines start, by recording ones."""
+"""The order in which trainer and engines start, by recording ones."""
 
 from __future__ import annotations
 
