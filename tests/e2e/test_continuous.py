@@ -164,7 +164,7 @@ def test_updates_in_the_middle_of_a_turn_are_exact(engines: Engines) -> None:
         with context.host:
             trial = await rollout_groups(samples[:1], context, seed_path=(0, 9), group_size=2)
             first_prompt = trial.groups[0].trajectories[0].turns[0].context[1]
-            hold = Hold(8, 16, after_prompt=first_prompt)
+            hold = Hold(8, 16, after_prompt=first_prompt, until_update=True)
             engines.install(hold)
             playing = asyncio.create_task(rollout_groups(samples, context, seed_path=(0, 0)))
             await engines.update_when_held(hold, [1, 2])

@@ -39,8 +39,12 @@ class Hold:
     Sent into the engine's process: the updates of a test then come at a known token, on any machine.
     """
 
-    def __init__(self, *num_tokens: int, after_prompt: int = 0) -> None:
-        """Hold when a request with a prompt longer than after_prompt has generated so many, in turn."""
+    def __init__(self, *num_tokens: int, after_prompt: int = 0, until_update: bool = False) -> None:
+        """Hold when a request with a prompt longer than after_prompt has generated so many, in turn.
+
+        With until_update nothing but an update lets the engine go on.
+        """
+        self._until_update, self._waits_for_update = until_update, False
         self._num_tokens, self._after_prompt = list(num_tokens), after_prompt
         self.reached = 0
 
@@ -48,10 +52,17 @@ class Hold:
         """Wrap the engine's step; runs in its process."""
         import time
 
-        engine, step = actor._engine, actor._engine._step
+        engine, step, update = actor._engine, actor._engine._step, actor._engine.update
         actor.hold = self
 
+        def updating(*arguments: Any) -> Any:
+            self._waits_for_update = False
+            return update(*arguments)
+
         def stepping() -> None:
+            if self._waits_for_update:  # something else was asked for, such as another request
+                time.sleep(0.001)
+                return
             step()
             scheduler = engine._engine.engine_core.engine_core.scheduler
             generated = [
@@ -62,7 +73,8 @@ class Hold:
             if self._num_tokens and max(generated, default=0) >= self._num_tokens[0]:
                 self._num_tokens.pop(0)
                 self.reached += 1
+                self._waits_for_update = self._until_update
                 while engine._jobs.empty():
                     time.sleep(0.001)
 
-        engine._step = stepping
+        engine._step, engine.update = stepping, updating
