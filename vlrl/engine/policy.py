@@ -159,7 +159,7 @@ class VllmPolicy(EngineClient):
         return self._replicas[number].actor
 
     def wait_ready(self) -> float:
-        """Block until the engines have started; seconds the slowest took."""
+        """Block until the engines have started; seconds the slowest took, imports before `start` apart."""
         self.start()
         return max(replica.wait_ready() for replica in self._replicas)
 
