@@ -82,7 +82,11 @@ def results(model: Any, pixels: dict[str, Tensor]) -> tuple[Tensor, dict[str, Te
 
 
 @pytest.mark.parametrize(
-    ("kind", "checkpointed"), [("by_length", False), ("varlen", False), ("varlen", True)]
+    ("kind", "checkpointed"),
+    [
+        *[("by_length", False), ("varlen", False), ("varlen", True)],
+        *[("one_by_one", False), ("one_by_one", True)],
+    ],
 )
 def test_features_and_gradients_are_transformers_own(
     family: tuple[str, Path], kind: spans.SpanKind, checkpointed: bool, monkeypatch: pytest.MonkeyPatch
@@ -173,11 +177,10 @@ def test_what_is_chosen_is_said_with_its_cost(family: tuple[str, Path]) -> None:
     name, folder = family
     model = load(folder)
     kind, on_cpu = spans.choose(model, CPU)
-    assert kind == "each"
     if name not in WITH_SPANS:
-        assert on_cpu is None and spans.choose(model, CUDA) == ("each", None)
+        assert (kind, on_cpu) == ("each", None) == spans.choose(model, CUDA)
         return
-    assert on_cpu is not None and not on_cpu.is_slower
+    assert kind == "one_by_one" and on_cpu is not None and not on_cpu.is_slower
     kind, choice = spans.choose(model, CUDA)
     assert kind == "by_length" and choice is not None and choice.is_slower
     assert "flash kernels compute in bfloat16, and model.dtype is float32" in choice.reason
@@ -186,6 +189,18 @@ def test_what_is_chosen_is_said_with_its_cost(family: tuple[str, Path]) -> None:
     assert "varlen_attn does not work here" in choice.reason and choice.cost
     eager = model_of(folder, attn_implementation="eager")
     assert spans.choose(eager, CUDA) == ("each", None)
+
+
+def test_a_cpu_without_the_kernel_attends_as_transformers_does(
+    tiny_family: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: Any) -> Tensor:
+        raise AttributeError("no such operator")
+
+    monkeypatch.setattr(spans, "attend_within", missing)
+    kind, choice = spans.choose(load(tiny_family("qwen2_5_vl")), CPU)
+    assert kind == "each" and choice is not None and choice.is_slower
+    assert choice.reason == "torch's flash attention does not work here: AttributeError: no such operator"
 
 
 @pytest.mark.parametrize("dense", ["qwen3_vl", "qwen3_5", "glm4v"])
@@ -214,7 +229,7 @@ def test_on_a_gpu_whose_trial_passes_it_is_one_call(
     tiny_family: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = load(tiny_family("qwen2_5_vl")).to(torch.bfloat16)
-    monkeypatch.setattr(spans, "_failure", lambda device, heads: "")
+    monkeypatch.setattr(spans, "_failure", lambda kind, device, heads: "")
     kind, choice = spans.choose(model, CUDA)
     assert kind == "varlen" and choice is not None and not choice.is_slower
 
@@ -223,13 +238,13 @@ def test_the_trial_of_varlen_compares_it_with_plain_attention(
     tiny_family: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heads = spans.HeadShape(4, 4, 80, torch.bfloat16)
-    monkeypatch.setattr(spans, "varlen", BlockDiagonal())
-    assert spans._failure(CPU, heads) == ""
+    monkeypatch.setattr(spans, "KERNELS", {"varlen": BlockDiagonal()})
+    assert spans._failure("varlen", CPU, heads) == ""
 
     def whole(
         query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: int, scale: float
     ) -> Tensor:
         return BlockDiagonal()(query, key, value, starts[[0, -1]], len(query), scale)
 
-    monkeypatch.setattr(spans, "varlen", whole)
-    assert "it differs from plain attention" in spans._failure(CPU, heads)
+    monkeypatch.setattr(spans, "KERNELS", {"varlen": whole})
+    assert "it differs from plain attention" in spans._failure("varlen", CPU, heads)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from vlrl.model import cpu_matmul
-from vlrl.model.cpu_matmul import allow_onednn, choose_products
+from vlrl.model.cpu_matmul import LARGE_BLOCKS_FROM, allow_onednn, choose_products, products_of_attention
 
 AMD = {"cpu_name": "AMD EPYC", "avx512_bw": True}
 
@@ -82,3 +82,19 @@ def test_the_error_tells_half_precision_from_single() -> None:
         )
         rounded = cpu_matmul.largest_error()
     assert exact < cpu_matmul.MOST_ERROR / 3 < 30 * cpu_matmul.MOST_ERROR < rounded
+
+
+@pytest.mark.parametrize(("num_queries", "within"), [(1, "highest"), (LARGE_BLOCKS_FROM, "medium")])
+def test_small_blocks_of_attention_are_left_to_mkl(num_queries: int, within: str) -> None:
+    allow_onednn(True)
+    with pytest.raises(RuntimeError, match="out of memory"), products_of_attention(num_queries):
+        assert torch.get_float32_matmul_precision() == within
+        raise RuntimeError("out of memory")
+    assert torch.get_float32_matmul_precision() == "medium"
+
+
+def test_attention_leaves_torchs_default_alone() -> None:
+    allow_onednn(False)
+    with products_of_attention(1):
+        assert torch.get_float32_matmul_precision() == "highest"
+    assert torch.get_float32_matmul_precision() == "highest"

@@ -16,7 +16,7 @@ from vlrl.config.engine import GeneratorConfig
 from vlrl.engine import structured
 from vlrl.errors import ConfigError
 from vlrl.model.recurrent.layers import has_state
-from vlrl.process.heap import REUSED_MEMORY
+from vlrl.process.heap import ONE_HEAP, REUSED_MEMORY
 from vlrl.storage.model_cache import local_model
 
 CPU_BLOCK = 32
@@ -206,7 +206,7 @@ def engine_environment(config: Config, *, on_gpu: bool) -> dict[str, str]:
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     }
     if not on_gpu:
-        env |= REUSED_MEMORY
+        env |= {**REUSED_MEMORY, **ONE_HEAP}
     if config.model.dtype == "float32":
         env["TRITON_F32_DEFAULT"] = "ieee"  # its products are TF32's else, which parity (law 5) would find
     if is_eager(config, on_gpu=on_gpu):

@@ -7,7 +7,8 @@ for bfloat16 it computes in float32 even so. That it does is tried, not believed
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -21,6 +22,8 @@ SIZE = 512
 """Rows and columns of the products that are tried."""
 MOST_ERROR = 1e-5
 """Against float64, relative to the largest entry. float32 comes to 1e-6, bfloat16 to 1e-3."""
+LARGE_BLOCKS_FROM = 768
+"""Queries of a call of torch's attention for CPUs that it computes 256 at a time; fewer go by 64 or by 32."""
 
 
 def choose_products(processor: Mapping[str, Any] | None = None) -> MachineChoice:
@@ -54,6 +57,24 @@ def choose_products(processor: Mapping[str, Any] | None = None) -> MachineChoice
 def allow_onednn(allowed: bool) -> None:
     """Set what is named after precision, and decides on a CPU who computes a float32 product."""
     torch.set_float32_matmul_precision("medium" if allowed else "highest")
+
+
+@contextmanager
+def products_of_attention(num_queries: int) -> Iterator[None]:
+    """Leave a call's small blocks to MKL: to prepare a product of oneDNN takes longer than to compute them.
+
+    Args:
+        num_queries: of the call.
+    """
+    asked = torch.get_float32_matmul_precision()
+    if asked == "highest" or num_queries >= LARGE_BLOCKS_FROM:
+        yield
+        return
+    allow_onednn(False)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(asked)
 
 
 def largest_error() -> float:

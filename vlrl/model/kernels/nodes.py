@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from vlrl.model.cpu_matmul import products_of_attention
 from vlrl.model.tree_attention import BlockAttention, Rule
 
 TOGETHER = 64
@@ -50,9 +51,32 @@ class Part:
         return tuple(x[:, :, self.keys[0] : self.keys[1]] for x in tensors)
 
     @property
+    def num_queries(self) -> int:
+        """Of the call."""
+        return self.queries[1] - self.queries[0]
+
+    @property
     def options(self) -> dict[str, Any]:
         """What the kernel is given besides tensors and the scale."""
         return {"dropout_p": 0.0, "is_causal": self.causal, "attn_mask": self.mask}
+
+
+def attend_within(
+    query: Tensor, key: Tensor, value: Tensor, spans: Sequence[tuple[int, int]], scale: float
+) -> Tensor:
+    """Attention of every token to all tokens of its span [start, end); the spans cover all of them in order.
+
+    Args:
+        query: [1, heads, T, d].
+        key: like query.
+        value: like query.
+        spans: of tokens.
+        scale: of the scores.
+
+    Returns:
+        [1, heads, T, d].
+    """
+    return _attend(query, key, value, tuple(Part(span, span) for span in spans), scale)
 
 
 class NodeAttention:
@@ -121,7 +145,8 @@ class _NodeAttention(torch.autograd.Function):
         logsumexp = q.new_empty(q.shape[:3], dtype=exact)
         kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # here: a trial finds it missing
         for part in parts:
-            found, sums = kernel(*part.of_queries(q), *part.of_keys(k, v), **part.options, scale=scale)
+            with products_of_attention(part.num_queries):
+                found, sums = kernel(*part.of_queries(q), *part.of_keys(k, v), **part.options, scale=scale)
             if part.queries == part.keys:
                 _put(part.of_queries(output, logsumexp), (found, sums))
             else:
@@ -138,7 +163,8 @@ class _NodeAttention(torch.autograd.Function):
         kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
         for part in ctx.parts:
             [of_grad, of_q, *whole] = part.of_queries(grad, q, output, logsumexp)
-            found = kernel(of_grad, of_q, *part.of_keys(k, v), *whole, **part.options, scale=ctx.scale)
+            with products_of_attention(part.num_queries):
+                found = kernel(of_grad, of_q, *part.of_keys(k, v), *whole, **part.options, scale=ctx.scale)
             targets = part.of_queries(grads[0]) + part.of_keys(*grads[1:])
             if part.queries == part.keys:
                 _put(targets, found)

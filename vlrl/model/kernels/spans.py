@@ -1,8 +1,8 @@
 """Attention within the spans of one sequence: the windows, images and frames of a vision tower.
 
 transformers' towers of the Qwen family call an attention function once for every span, unless its name has
-"flash" in it: that one is given all spans at once. Here are two of those, one that CUDA has a kernel for and
-one of plain attention, by lengths.
+"flash" in it: that one is given all spans at once. Here are three of those: one that CUDA has a kernel for,
+one of plain attention, by lengths, and one for CPUs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vlrl.choices import MachineChoice
+from vlrl.model.kernels.nodes import attend_within
 from vlrl.model.kernels.trial import HeadShape, failure_of
 from vlrl.model.parts import VISION_PARTS, part_of
 
-SpanKind = Literal["each", "by_length", "varlen"]
-"""How a tower attends: a call for each span as transformers does, one for each length, or one for all."""
+SpanKind = Literal["each", "one_by_one", "by_length", "varlen"]
+"""How a tower attends: by transformers' call for each span, ours, one for each length, or one for all."""
 ATTENTION = "attention of the vision tower"
 WANTED = "one call a layer"
+ON_CPU = "a call for each window"
+ON_CPU_COST = "its small products are prepared one by one on some processors, twice the time of a window"
 LOW_PRECISION = (torch.bfloat16, torch.float16)
 """What flash kernels compute in."""
 TRIAL_SPANS = (0, 64, 128, 144, 240)
@@ -72,23 +75,40 @@ def varlen(query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: i
     return output
 
 
-KERNELS: Mapping[SpanKind, Callable[..., Tensor]] = {"by_length": by_length, "varlen": varlen}
+def one_by_one(
+    query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: int, scale: float
+) -> Tensor:
+    """A call of torch's flash attention for CPUs for each span; see `by_length` for what it is given."""
+    places = pairwise(starts.tolist())
+    output = attend_within(*(x.transpose(0, 1)[None] for x in (query, key, value)), list(places), scale)
+    return output[0].transpose(0, 1)
+
+
+TRIED: Mapping[SpanKind, str] = {"varlen": "varlen_attn", "one_by_one": "torch's flash attention"}
+"""Names of kernels that are tried on a device before they are used."""
+KERNELS: Mapping[SpanKind, Callable[..., Tensor]] = {
+    "by_length": by_length,
+    "varlen": varlen,
+    "one_by_one": one_by_one,
+}
 
 
 def choose(model: Any, device: torch.device) -> tuple[SpanKind, MachineChoice | None]:
     """How the tower of a model attends, and how that was chosen; None if there is nothing to choose.
 
-    On a CPU transformers' own way stays: a call for each length was not faster there by more than noise.
+    On a CPU a call for each length was not faster than one for each span by more than noise.
     """
     layers = list(_layers(model))
     if not layers or layers[0].config._attn_implementation != "sdpa":
         return "each", None
-    if device.type != "cuda":
-        return "each", MachineChoice.as_wanted(
-            ATTENTION, "a call for each window", "transformers' own; a CPU"
-        )
     heads = HeadShape(layers[0].num_heads, layers[0].num_heads, layers[0].head_dim, model.dtype)
-    if failure := _failure(device, heads):
+    if device.type != "cuda":
+        if failure := _failure("one_by_one", device, heads):
+            return "each", MachineChoice(ATTENTION, ON_CPU, "transformers' own", failure, ON_CPU_COST)
+        return "one_by_one", MachineChoice.as_wanted(
+            ATTENTION, ON_CPU, "torch's flash attention, tried against plain attention"
+        )
+    if failure := _failure("varlen", device, heads):
         return "by_length", MachineChoice(
             ATTENTION,
             WANTED,
@@ -99,8 +119,9 @@ def choose(model: Any, device: torch.device) -> tuple[SpanKind, MachineChoice | 
     return "varlen", MachineChoice.as_wanted(ATTENTION, WANTED, "torch's varlen_attn, tried on this GPU")
 
 
-def _failure(device: torch.device, heads: HeadShape) -> str:
-    if heads.dtype not in LOW_PRECISION:
+def _failure(kind: SpanKind, device: torch.device, heads: HeadShape) -> str:
+    """What is wrong with a kernel on a device; "" if nothing is."""
+    if kind == "varlen" and heads.dtype not in LOW_PRECISION:
         return f"flash kernels compute in bfloat16, and model.dtype is {heads.dtype}".replace("torch.", "")
 
     def of(kernel: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -111,8 +132,8 @@ def _failure(device: torch.device, heads: HeadShape) -> str:
 
         return attend
 
-    failure = failure_of(of(varlen), of(by_length), heads, TRIAL_SPANS[-1], device)
-    return f"varlen_attn does not work here: {failure}" if failure else ""
+    failure = failure_of(of(KERNELS[kind]), of(by_length), heads, TRIAL_SPANS[-1], device)
+    return f"{TRIED[kind]} does not work here: {failure}" if failure else ""
 
 
 def install(model: Any, kind: SpanKind) -> None:
