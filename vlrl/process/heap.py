@@ -12,5 +12,5 @@ REUSED_MEMORY: Mapping[str, str] = {
 """Memory that was freed is kept and given out again. Else pages go back to the kernel all the time, which
 clears them before they come again: most of the time of a load of weights, a fifteenth of a rank's step."""
 ONE_HEAP: Mapping[str, str] = {"MALLOC_ARENA_MAX": "1"}
-"""For a process that does not compute in its main thread: other threads' heaps give back what was freed.
+"""Of a process that does not compute in its main thread: other threads' heaps give back what was freed.
 Threads of a kernel that take memory themselves wait for each other: a rank's attention took twice as long."""

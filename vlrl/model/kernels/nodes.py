@@ -52,7 +52,7 @@ class Part:
 
     @property
     def num_queries(self) -> int:
-        """Of the call."""
+        """That attend."""
         return self.queries[1] - self.queries[0]
 
     @property

@@ -79,9 +79,8 @@ def one_by_one(
     query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: int, scale: float
 ) -> Tensor:
     """A call of torch's flash attention for CPUs for each span; see `by_length` for what it is given."""
-    places = pairwise(starts.tolist())
-    output = attend_within(*(x.transpose(0, 1)[None] for x in (query, key, value)), list(places), scale)
-    return output[0].transpose(0, 1)
+    q, k, v = (x.transpose(0, 1)[None] for x in (query, key, value))
+    return attend_within(q, k, v, list(pairwise(starts.tolist())), scale)[0].transpose(0, 1)
 
 
 TRIED: Mapping[SpanKind, str] = {"varlen": "varlen_attn", "one_by_one": "torch's flash attention"}
