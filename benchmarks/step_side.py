@@ -14,6 +14,8 @@ from cases import Case
 from step_job import BenchmarkError, Job
 from step_memory import sample_during
 
+from vlrl.process.heap import REUSED_MEMORY
+
 HERE = Path(__file__).resolve().parent
 TRAINER_PROCESS = {"vlrl": "ray::Trainer"}
 """How the name of the process that trains begins, on sides where it is not the one that was started."""
@@ -31,6 +33,8 @@ class Side:
             "HF_HUB_OFFLINE": "1",
             "TOKENIZERS_PARALLELISM": "false",
         }
+        if name == "packed":
+            environment |= REUSED_MEMORY  # as a run starts its ranks on a CPU
         if job.rows:  # whole steps are compared on the CPU
             environment["CUDA_VISIBLE_DEVICES"] = ""
         command = [str(python), str(HERE / f"{name}_step.py"), str(Path(job.folder) / "job.json")]
