@@ -33,7 +33,7 @@ def warm_context() -> Any:
     The seconds of these imports are paid once for all ranks of a worker's tests, and for what audits data.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["warm_rank", "vlrl.check.data.audit"])
+    context.set_forkserver_preload(["warm_rank", "peft", "vlrl.check.data.audit"])
     paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     with pytest.MonkeyPatch.context() as patch:  # it knows nothing of this process's sys.path
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))
