@@ -290,6 +290,19 @@ class LeavesThreads(Good):
         threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 
 
+class LeavesThreadsWhileOthersEnd(LeavesThreads):
+    others: ClassVar[list[threading.Event]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        if not self.others:
+            self.others.extend(threading.Event() for _ in range(32))
+            for other in self.others:
+                threading.Thread(target=other.wait, daemon=True).start()
+        for _ in range(2):
+            self.others.pop().set()
+
+
 class LeavesFiles(Good):
     kept: ClassVar[list[Any]] = []
 

@@ -76,7 +76,12 @@ def test_a_fault_is_found(
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("LeavesThreads", "4 threads"), ("LeavesFiles", "4 open files"), ("LeavesProcesses", "4 processes")],
+    [
+        ("LeavesThreads", "4 threads"),
+        ("LeavesThreadsWhileOthersEnd", "4 threads"),
+        ("LeavesFiles", "4 open files"),
+        ("LeavesProcesses", "4 processes"),
+    ],
 )
 def test_what_is_left_behind_is_counted(name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vlrl.check.envs.leftovers.PATIENCE_S", 0.1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections import Counter
 from pathlib import Path
 
 from vlrl.check.envs.episodes import Request, Watched, play, usual_policy
@@ -14,6 +13,8 @@ from vlrl.check.envs.verdict import EnvCheck
 TITLE = "leaves nothing behind"
 CYCLES = 4
 """Environments made and closed; what all of them leave is no cache."""
+Held = dict[str, set[str]]
+"""Numbers of this process's threads, open files and processes, by kind."""
 PATIENCE_S = 2.0
 """Time that threads and processes are given to end."""
 
@@ -44,21 +45,20 @@ def _cycle(request: Request) -> None:
     gc.collect()
 
 
-def _left(before: Counter[str]) -> dict[str, int]:
-    """Kinds of which every cycle left at least one."""
+def _left(before: Held) -> dict[str, int]:
+    """Kinds of which every cycle left at least one; what others end meanwhile does not count against that."""
     gc.collect()
-    return {kind: n - before[kind] for kind, n in _held().items() if n - before[kind] >= CYCLES}
+    new = {kind: len(names - before[kind]) for kind, names in _held().items()}
+    return {kind: count for kind, count in new.items() if count >= CYCLES}
 
 
-def _held() -> Counter[str]:
+def _held() -> Held:
     tasks = list(Path("/proc/self/task").iterdir())
-    return Counter(
-        {
-            "threads": len(tasks),
-            "open files": len(os.listdir("/proc/self/fd")),
-            "processes": sum(len(_text(task / "children").split()) for task in tasks),
-        }
-    )
+    return {
+        "threads": {task.name for task in tasks},
+        "open files": set(os.listdir("/proc/self/fd")),
+        "processes": {pid for task in tasks for pid in _text(task / "children").split()},
+    }
 
 
 def _text(path: Path) -> str:
