@@ -22,9 +22,9 @@ quickstart: ## install, train a small vision-language model on this machine and 
 	@$(PYTHON) tools/install.py --behind
 	@$(BIN)/vlrl quickstart
 
-# Three keep two cores busy: much of what a file does is to wait for a process or a time limit.
-test: dev ecosystem-env ## run the tests (the slow proofs apart), three files at a time
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --junitxml=build/tests.xml
+# Four keep two cores busy: much of what a file does is to wait for a process or a time limit.
+test: dev ecosystem-env ## run the tests (the slow proofs apart), four files at a time
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --junitxml=build/tests.xml
 
 test-times: ## list the slowest tests and files of the last `make test`
 	@$(PYTHON) tools/test_times.py
