@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from cases import Case
+from packed_step import config_of
 from step_job import Job
 from train_groups import make_groups, random_pixels
 from train_shapes import IMAGE_PAD
@@ -38,6 +40,7 @@ class RowsSide:
             self._model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
         self._model.train()
         self._max_grad_norm = job.max_grad_norm
+        self._algorithm = config_of(case, Path(job.model)).algorithm
         self._optimizer = torch.optim.AdamW(
             self._model.parameters(), lr=LEARNING_RATE, betas=job.betas, weight_decay=0.0
         )
@@ -79,7 +82,8 @@ class RowsSide:
                 [(b, b.advantages) for b in rows],
             )
         )
-        per_token, _ = clipped_surrogate(logprobs, sampler, advantages, clip_low=0.2, clip_high=0.28)
+        bounds = {name: getattr(self._algorithm, name) for name in ("clip_low", "clip_high", "dual_clip")}
+        per_token, _ = clipped_surrogate(logprobs, sampler, advantages, **bounds)
         return weighted_sum(per_token, torch.full_like(per_token, self._weight))
 
 
