@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 from builders import make_config
-from processes import descendants
 from rich.console import Console
+from warm_worker import FOLDER_VARIABLE
 
 from vlrl import grpo, sft
 from vlrl.config import Config
@@ -35,8 +35,9 @@ def parity(completion, answer):
 
 
 def ranks() -> list[int]:
-    """Process ids of the living trainer ranks under this process."""
-    return [pid for pid in descendants(os.getpid()) if name_of(pid).startswith("ray::TrainerRank")]
+    """Process ids of the living trainer ranks of this process's Ray: forks, so no descendants of it."""
+    pids = [pid for pid in psutil.pids() if name_of(pid).startswith("ray::TrainerRank")]
+    return [pid for pid in pids if variable_of(pid, FOLDER_VARIABLE) == os.environ[FOLDER_VARIABLE]]
 
 
 def ranks_left(limit_s: float = 60.0) -> list[int]:
@@ -52,6 +53,13 @@ def name_of(pid: int) -> str:
         return " ".join(psutil.Process(pid).cmdline())
     except psutil.Error:  # it has gone
         return ""
+
+
+def variable_of(pid: int, name: str) -> str | None:
+    try:
+        return psutil.Process(pid).environ().get(name)
+    except psutil.Error:
+        return None
 
 
 class Deadly(TrainConsole):
