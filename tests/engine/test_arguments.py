@@ -20,6 +20,7 @@ from vlrl.engine.arguments import (
     engine_environment,
 )
 from vlrl.errors import ConfigError
+from vlrl.process.heap import REUSED_MEMORY
 
 OURS = {
     *(
@@ -109,6 +110,13 @@ def test_float32_is_not_rounded_to_tf32_in_triton_s_products(dtype: Any, expecte
     config = make_config("m")
     config.model.dtype = dtype
     assert engine_environment(config, on_gpu=True).get("TRITON_F32_DEFAULT") == expected
+
+
+def test_an_engine_on_a_cpu_keeps_memory_in_one_heap_and_a_rank_in_several() -> None:
+    on_cpu = engine_environment(make_config("m"), on_gpu=False)
+    assert on_cpu.items() >= {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0"}.items()
+    assert "MALLOC_ARENA_MAX" not in REUSED_MEMORY
+    assert not any(name.startswith("MALLOC") for name in engine_environment(make_config("m"), on_gpu=True))
 
 
 @pytest.mark.parametrize("wanted", [None, True, False])

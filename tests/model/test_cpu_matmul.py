@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import torch.nn.functional as F
 
 from vlrl.model import cpu_matmul
 from vlrl.model.cpu_matmul import LARGE_BLOCKS_FROM, allow_onednn, choose_products, products_of_attention
+from vlrl.model.kernels.nodes import attend_within
 
 AMD = {"cpu_name": "AMD EPYC", "avx512_bw": True}
 
@@ -98,3 +100,31 @@ def test_attention_leaves_torchs_default_alone() -> None:
     with products_of_attention(1):
         assert torch.get_float32_matmul_precision() == "highest"
     assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_small_parts_are_left_to_mkl_in_both_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the kernels find set, for two windows."""
+    seen: dict[int, set[str]] = {}
+
+    def watch(name: str) -> None:
+        kernel = getattr(torch.ops.aten, name)
+
+        def watched(*tensors: Any, **options: Any) -> Any:
+            query = tensors[1] if "backward" in name else tensors[0]
+            seen.setdefault(query.shape[2], set()).add(f"{name[-8:]} {torch.get_float32_matmul_precision()}")
+            return kernel(*tensors, **options)
+
+        monkeypatch.setattr(torch.ops.aten, name, watched)
+
+    watch("_scaled_dot_product_flash_attention_for_cpu")
+    watch("_scaled_dot_product_flash_attention_for_cpu_backward")
+    allow_onednn(True)
+    sizes = (64, LARGE_BLOCKS_FROM)
+    q, k, v = (torch.randn(1, 1, sum(sizes), 8, requires_grad=True) for _ in range(3))
+    attend_within(q, k, v, [(0, sizes[0]), (sizes[0], sum(sizes))], 1.0).sum().backward()
+    assert seen == {
+        sizes[0]: {"_for_cpu highest", "backward highest"},
+        sizes[1]: {"_for_cpu medium", "backward medium"},
+    }
