@@ -6,6 +6,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from x11_traces import MACHINE
@@ -16,8 +17,8 @@ from vlrl.envs.gui.x11.desktop import Desktop
 
 @pytest.fixture
 def desktop() -> Iterator[Desktop]:
-    """A bare desktop of 800×600."""
-    made = Desktop(MACHINE)
+    """A bare desktop of 800×600 that waits for its apps however busy the machine."""
+    made = Desktop(replace(MACHINE, settle_s=30.0))
     yield made
     made.close()
 
