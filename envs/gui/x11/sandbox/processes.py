@@ -53,6 +53,8 @@ def rest_of(pids: Iterable[int]) -> Rest:
                 if read_proc(f"/proc/{pid}/task/{thread}/stat").rpartition(b") ")[2][:1] in _BUSY_STATES:
                     return Rest(True, timer_s)
                 call = read_proc(f"/proc/{pid}/task/{thread}/syscall").split()
+                if call == [b"running"]:  # its timer ended after its state was read
+                    return Rest(True, timer_s)
                 timer_s = min(timer_s, _poll_timeout(call))
     return Rest(False, timer_s)
 

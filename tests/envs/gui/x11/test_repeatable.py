@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from x11_traces import MACHINE
 
+from vlrl.envs import process_tree
 from vlrl.envs.gui.actions import Action, Click, OpenApp, TypeText
 from vlrl.envs.gui.x11 import settle as settling
 from vlrl.envs.gui.x11.desktop import Desktop
-from vlrl.envs.gui.x11.sandbox.processes import Rest, cpu_time
+from vlrl.envs.gui.x11.sandbox import processes
+from vlrl.envs.gui.x11.sandbox.processes import Rest, cpu_time, rest_of
 
 ECHO = "import sys\nfor line in sys.stdin: sum(range(10**6))"
 
@@ -56,6 +58,20 @@ def test_who_wakes_while_others_are_looked_at_is_seen(
 
     monkeypatch.setattr(settling, "rest_of", rest_of)
     assert settled(worker, worker.pid) and len(looks) > 3
+
+
+def test_who_wakes_between_the_two_looks_at_it_is_busy(
+    worker: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dialog's timer ended between them: its button stayed grey, once in 130 times."""
+
+    def read_proc(path: str) -> bytes:
+        return b"running\n" if path.endswith("/syscall") else process_tree.read_proc(path)
+
+    while rest_of([worker.pid]).is_busy:
+        time.sleep(0.001)
+    monkeypatch.setattr(processes, "read_proc", read_proc)
+    assert rest_of([worker.pid]).is_busy
 
 
 def test_short_timers_are_waited_for_as_long_as_they_draw(
