@@ -65,7 +65,7 @@ def test_a_run_trains_and_keeps_parity(uninterrupted: tuple[Config, dict[str, An
     assert summary["num_steps"] == NUM_STEPS
     told = {choice["name"]: choice for choice in summary["choices"]}
     assert told["attention of the language model"]["used"] == "nodes"
-    assert told["optimizer"]["used"] == told["optimizer"]["wanted"] == "AdamW in blocks"
+    assert told["optimizer"]["used"] == told["optimizer"]["wanted"] == "fused AdamW"
     assert (config.run_dir / "model" / "model.safetensors").exists()
 
 

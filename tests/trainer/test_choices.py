@@ -11,6 +11,8 @@ import torch
 from builders import make_config
 from plain_model import model_of
 
+from vlrl.choices import MachineChoice
+from vlrl.model import attention
 from vlrl.model.head_logprobs import chunk_bytes_on
 from vlrl.trainer import choices
 from vlrl.trainer.choices import choose_for, optimizer_choice
@@ -34,6 +36,26 @@ def test_on_a_cpu_what_is_wanted_is_used_and_said(tiny_model: Path) -> None:
     assert not any(choice.is_slower for choice in chosen.all[:3])
 
 
+def test_kernels_are_tried_with_the_products_that_were_chosen(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small part's gradients are computed otherwise where oneDNN multiplies: that way is tried, too."""
+    order: list[str] = []
+
+    def choose(*arguments: Any) -> Any:
+        order.append("kernel")
+        return attention.choose(*arguments)
+
+    def choose_products() -> MachineChoice:
+        order.append("products")
+        return MachineChoice.as_wanted("float32 products", "oneDNN", "")
+
+    monkeypatch.setattr(choices, "attention", SimpleNamespace(choose=choose, heads_of=attention.heads_of))
+    monkeypatch.setattr(choices, "choose_products", choose_products)
+    choose_for(model_of(tiny_model), make_config(tiny_model), CPU)
+    assert order == ["products", "kernel"]
+
+
 def test_a_gpu_that_can_do_nothing_is_said_to(tiny_model: Path) -> None:
     """There is none here: every trial fails, and every slower way has its reason and its cost."""
     config = make_config(tiny_model, trainer={"offload_optimizer": True})
@@ -46,8 +68,8 @@ def test_a_gpu_that_can_do_nothing_is_said_to(tiny_model: Path) -> None:
 @pytest.mark.parametrize(
     ("device_type", "sections", "used", "is_slower"),
     [
-        ("cpu", {}, "AdamW in blocks", False),
-        ("cpu", {"trainer": {"offload_optimizer": True}}, "AdamW in blocks", False),
+        ("cpu", {}, "fused AdamW", False),
+        ("cpu", {"trainer": {"offload_optimizer": True}}, "fused AdamW", False),
         ("cuda", {}, "fused AdamW", False),
         ("cuda", {"trainer": {"offload_optimizer": True}}, "AdamW on the host", True),
         ("cuda", {"optim": {"state": "8bit"}}, "bitsandbytes' AdamW", False),

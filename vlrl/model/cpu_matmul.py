@@ -66,15 +66,20 @@ def products_of_attention(num_queries: int) -> Iterator[None]:
     Args:
         num_queries: of the call.
     """
-    asked = torch.get_float32_matmul_precision()
-    if asked == "highest" or num_queries >= LARGE_BLOCKS_FROM:
+    if not has_small_blocks(num_queries):
         yield
         return
+    asked = torch.get_float32_matmul_precision()
     allow_onednn(False)
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(asked)
+
+
+def has_small_blocks(num_queries: int) -> bool:
+    """Whether blocks of a call of attention are too small for oneDNN, where that multiplies."""
+    return torch.get_float32_matmul_precision() != "highest" and num_queries < LARGE_BLOCKS_FROM
 
 
 def largest_error() -> float:

@@ -39,25 +39,22 @@ class RankChoices:
 
 
 def choose_for(model: Any, config: Config, device: torch.device) -> RankChoices:
-    """Choose for a loaded model; kernels are tried on the device."""
+    """Choose for a loaded model; kernels are tried on the device, on a CPU with its choice of products."""
     trainer = config.trainer
+    products = [choose_products()] if device.type == "cpu" else []
     heads = attention.heads_of(model, trainer.sequence_parallel)
     kind, of_language = attention.choose(trainer.attention, device, heads)
     spans_kind, of_vision = spans.choose(model, device)
     found = [
         *(of_language, of_vision, optimizer_choice(config, device.type)),
         *(_experts_choice(model, device), _state_choice(model, device)),
+        *products,
     ]
-    if device.type == "cpu":
-        found.append(choose_products())
     return RankChoices(device.type, kind, spans_kind, tuple(choice for choice in found if choice is not None))
 
 
 def fuses_update(config: Config, device_type: str) -> bool:
-    """Whether torch's AdamW updates all parameters in one kernel; not where the states are on the host.
-
-    On a CPU the last bits of the fused one depend on how long a slice is, so on the number of ranks (law 8).
-    """
+    """Whether AdamW is a GPU's, one kernel for all parameters; not where the states are on the host."""
     return device_type == "cuda" and config.optim.state == "float32" and not config.trainer.offload_optimizer
 
 
@@ -70,9 +67,7 @@ def optimizer_choice(config: Config, device_type: str) -> MachineChoice:
     if fuses_update(config, device_type):
         return MachineChoice.as_wanted("optimizer", FUSED, "its states are on the GPU")
     if device_type == "cpu":
-        return MachineChoice.as_wanted(
-            "optimizer", "AdamW in blocks", "on a CPU the last bits of a fused one follow the slices"
-        )
+        return MachineChoice.as_wanted("optimizer", FUSED, "a CPU's, its bits the same in any slice")
     return MachineChoice(
         "optimizer",
         FUSED,

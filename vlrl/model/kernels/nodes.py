@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from vlrl.model.cpu_matmul import products_of_attention
+from vlrl.model.kernels.gradients import gradients, is_quicker
 from vlrl.model.tree_attention import BlockAttention, Rule
 
 TOGETHER = 64
@@ -163,8 +164,12 @@ class _NodeAttention(torch.autograd.Function):
         kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
         for part in ctx.parts:
             [of_grad, of_q, *whole] = part.of_queries(grad, q, output, logsumexp)
-            with products_of_attention(part.num_queries):
-                found = kernel(of_grad, of_q, *part.of_keys(k, v), *whole, **part.options, scale=ctx.scale)
+            inputs = (of_grad, of_q, *part.of_keys(k, v), *whole)
+            if part.mask is None and is_quicker(*inputs[1:3]):
+                found = gradients(*inputs, causal=part.causal, scale=ctx.scale)
+            else:
+                with products_of_attention(part.num_queries):
+                    found = kernel(*inputs, **part.options, scale=ctx.scale)
             targets = part.of_queries(grads[0]) + part.of_keys(*grads[1:])
             if part.queries == part.keys:
                 _put(targets, found)

@@ -17,7 +17,7 @@ from vlrl.model.parts import hidden_matrices
 from vlrl.trainer.choices import fuses_update
 from vlrl.trainer.model import make_leaves
 from vlrl.trainer.offload import correct_offload
-from vlrl.trainer.optimizers.blockwise import BlockwiseAdamW
+from vlrl.trainer.optimizers.host import HostAdamW
 from vlrl.trainer.optimizers.muon import MuonAdamW, follow_slices
 
 
@@ -62,7 +62,7 @@ def make_optimizer(
     """
     options, trained = config.optim, [p for p in parameters if p.requires_grad]
     fused = fuses_update(config, device_type)
-    kind: Any = partial(torch.optim.AdamW, fused=True) if fused else BlockwiseAdamW
+    kind: Any = partial(torch.optim.AdamW, fused=True) if fused else HostAdamW
     if options.state == "8bit":
         try:
             from bitsandbytes.optim import AdamW8bit

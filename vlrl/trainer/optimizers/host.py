@@ -1,7 +1,7 @@
-"""AdamW on a CPU, block by block: what it computes on the way stays in the processor's caches.
+"""AdamW of weights and moments in the host's memory: torch's fused kernel, which passes over them once.
 
-torch's passes over whole slices ten times and makes two tensors as large as a slice. The same operations on
-a block after the other give the same bits, since each works on elements by themselves.
+The kernel leaves the elements at a tensor's end that fill no vector to scalar operations, whose last bits
+differ: so an element's would depend on how long a slice is. Here that end is computed in vectors, too.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from torch.optim.adamw import adamw
 
-ELEMENTS_PER_THREAD = 2**15
-"""As many as torch gives one thread at least; a block's tensors are then a megabyte for each."""
+LINE = 64
+"""Elements that fill whole vectors of every processor and type."""
 
 
-class BlockwiseAdamW(torch.optim.AdamW):
-    """torch's AdamW, see there; neither fused nor of amsgrad."""
+class HostAdamW(torch.optim.AdamW):
+    """torch's AdamW, see there; an element's bits depend neither on its slice nor on threads."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -34,25 +35,23 @@ class BlockwiseAdamW(torch.optim.AdamW):
         if not state:
             state["step"] = torch.tensor(0.0)
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
-        weights, gradients = _blocks(parameter), _blocks(parameter.grad)
-        moments = _blocks(state["exp_avg"]), _blocks(state["exp_avg_sq"])
-        steps = [state["step"], *(state["step"].clone() for _ in weights[1:])]  # torch counts all of them up
         beta1, beta2 = group["betas"]
+        whole = [x.view(-1) for x in (parameter, parameter.grad, state["exp_avg"], state["exp_avg_sq"])]
+        size = parameter.numel()
+        ends = [x[size - size % LINE :] for x in whole]
+        padded = [pad(x, (0, -len(x) % LINE)) for x in ends]
+        pairs: list[list[Tensor]] = [[x[: size - size % LINE], y] for x, y in zip(whole, padded, strict=True)]
         _adamw(
-            *(weights, gradients, *moments, [], steps),
-            foreach=False,
-            fused=False,
+            *(*pairs, [], [state["step"], state["step"].clone()]),  # torch counts both of them up
+            fused=True,
             amsgrad=False,
             maximize=False,
             beta1=beta1,
             beta2=beta2,
             **{name: group[name] for name in ("lr", "eps", "weight_decay")},
         )
+        for end, new in zip(ends, padded, strict=True):
+            end.copy_(new[: len(end)])
 
 
 _adamw: Any = adamw  # torch's decorator hides its arguments' types
-
-
-def _blocks(tensor: Tensor) -> list[Tensor]:
-    """Parts of a contiguous tensor that are views of it."""
-    return list(torch.split(tensor.view(-1), ELEMENTS_PER_THREAD * torch.get_num_threads()))
