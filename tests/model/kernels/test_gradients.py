@@ -80,7 +80,7 @@ def test_a_tree_s_gradients_are_those_of_a_mask(monkeypatch: pytest.MonkeyPatch)
 
     def watched(*tensors: Tensor, causal: bool, scale: float | None) -> tuple[Tensor, ...]:
         calls.append((tensors[1].shape[2], causal))
-        return gradients(*tensors, causal=causal, scale=scale)  # type: ignore[arg-type]
+        return gradients(*tensors, causal=causal, scale=scale)
 
     monkeypatch.setattr(nodes, "gradients", watched)
     tree, grad = seen_until(), random(1, 4, SHARED + sum(BRANCHES), 8, seed=9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from vlrl.trainer.optimizers.host import LINE, HostAdamW
 
 SIZES = [(1,), (7, 13), (300, 41), (4099,), (2 * LINE,)]
-OPTIONS = {"lr": 3e-3, "betas": (0.8, 0.93), "eps": 1e-7, "weight_decay": 0.1}
+OPTIONS: dict[str, Any] = {"lr": 3e-3, "betas": (0.8, 0.93), "eps": 1e-7, "weight_decay": 0.1}
 
 
 @pytest.fixture(params=[1, 3])
