@@ -85,7 +85,7 @@ def results(model: Any, pixels: dict[str, Tensor]) -> tuple[Tensor, dict[str, Te
     ("kind", "checkpointed"),
     [
         *[("by_length", False), ("varlen", False), ("varlen", True)],
-        *[("one_by_one", False), ("one_by_one", True)],
+        *[("by_run", False), ("by_run", True)],
     ],
 )
 def test_features_and_gradients_are_transformers_own(
@@ -180,7 +180,7 @@ def test_what_is_chosen_is_said_with_its_cost(family: tuple[str, Path]) -> None:
     if name not in WITH_SPANS:
         assert (kind, on_cpu) == ("each", None) == spans.choose(model, CUDA)
         return
-    assert kind == "one_by_one" and on_cpu is not None and not on_cpu.is_slower
+    assert kind == "by_run" and on_cpu is not None and not on_cpu.is_slower
     kind, choice = spans.choose(model, CUDA)
     assert kind == "by_length" and choice is not None and choice.is_slower
     assert "flash kernels compute in bfloat16, and model.dtype is float32" in choice.reason

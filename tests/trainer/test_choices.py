@@ -26,7 +26,7 @@ def test_on_a_cpu_what_is_wanted_is_used_and_said(tiny_model: Path) -> None:
         chosen = choose_for(model_of(tiny_model), make_config(tiny_model), CPU)
     finally:
         torch.set_float32_matmul_precision(before)
-    assert (chosen.device_type, chosen.attention, chosen.spans) == ("cpu", "nodes", "one_by_one")
+    assert (chosen.device_type, chosen.attention, chosen.spans) == ("cpu", "nodes", "by_run")
     assert [choice.name for choice in chosen.all] == [
         "attention of the language model",
         "attention of the vision tower",

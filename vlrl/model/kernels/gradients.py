@@ -15,22 +15,22 @@ from vlrl.model.cpu_matmul import has_small_blocks
 FEWEST_QUERIES = 128
 """Of a call; with fewer, torch's kernel is quicker."""
 MOST_SCORES = 2**23
-"""Queries times keys times heads of a call: two matrices of so many numbers are kept while it is computed."""
+"""Of a call: two matrices of so many numbers are kept while it is computed."""
 
 
 def is_quicker(query: Tensor, key: Tensor) -> bool:
     """Whether gradients of a call without a mask take less time by `gradients` than by torch's kernel.
 
     Args:
-        query: [1, heads, queries, d].
-        key: [1, key heads, keys, d].
+        query: [batch, heads, queries, d].
+        key: [batch, key heads, keys, d].
     """
-    num_heads, num_queries = query.shape[1:3]
+    num_queries = query.shape[2]
     return (
         query.dtype == torch.float32
         and num_queries >= FEWEST_QUERIES
         and has_small_blocks(num_queries)
-        and num_heads * num_queries * key.shape[2] <= MOST_SCORES
+        and query.shape[:3].numel() * key.shape[2] <= MOST_SCORES
     )
 
 
@@ -50,26 +50,26 @@ def gradients(
     Heads that share keys are rows of one matrix.
 
     Args:
-        grad: [1, heads, queries, d], of the output.
+        grad: [batch, heads, queries, d], of the output.
         query: like grad.
-        key: [1, key heads, keys, d].
+        key: [batch, key heads, keys, d].
         value: like key.
         output: like grad: of the whole softmax, of which these keys may be a part.
-        logsumexp: [1, heads, queries], of the whole softmax's scores.
+        logsumexp: [batch, heads, queries], of the whole softmax's scores.
         causal: whether a query sees no key behind it.
         scale: of the scores; d ** -0.5 if None.
     """
     factor = query.shape[-1] ** -0.5 if scale is None else scale
-    k, v = key[0], value[0]
+    num_matrices = key.shape[:2].numel()
 
     def rows(x: Tensor) -> Tensor:
-        return x.reshape(len(k), -1, x.shape[-1])
+        return x.reshape(num_matrices, -1, x.shape[-1])
 
-    q, upstream = rows(query * factor), rows(grad)
+    q, upstream, k, v = rows(query * factor), rows(grad), rows(key), rows(value)
     p = torch.bmm(q, k.mT).sub_(rows(logsumexp[..., None])).exp_()
     if causal:
         p.view(-1, query.shape[2], k.shape[1]).tril_()
     of_value = torch.bmm(p.mT, upstream)
     of_scores = torch.bmm(upstream, v.mT).sub_(rows((grad * output).sum(-1, keepdim=True))).mul_(p)
-    of_query = torch.bmm(of_scores, k).mul_(factor).view(query.shape)
-    return of_query, torch.bmm(of_scores.mT, q)[None], of_value[None]
+    of_query, of_key = torch.bmm(of_scores, k).mul_(factor), torch.bmm(of_scores.mT, q)
+    return of_query.view(query.shape), of_key.view(key.shape), of_value.view(value.shape)

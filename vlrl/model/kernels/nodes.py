@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from vlrl.model.tree_attention import BlockAttention, Rule
 
 TOGETHER = 64
 """Tokens of neighbouring small nodes that attend to each other in one call, with a mask, at most."""
+RUN_SCORES = 2**20
+"""Scores of all heads of spans that go in one call, at most, so that they stay in a processor's caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +37,35 @@ class Part:
     Attributes:
         queries: that attend.
         keys: that they attend to.
+        num_spans: of one length that they are made of, each of which attends to itself.
         mask: [1, 1, queries, keys] to add to the scores; None if nothing but `causal` restricts them.
         causal: whether a query sees no key behind it.
     """
 
     queries: tuple[int, int]
     keys: tuple[int, int]
+    num_spans: int = 1
     mask: Tensor | None = None
     causal: bool = False
 
     def of_queries(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """The queries' part of tensors [1, heads, T, …]."""
-        return tuple(x[:, :, self.queries[0] : self.queries[1]] for x in tensors)
+        """The queries' part of tensors [1, heads, T, …]: [spans, heads, queries, …]."""
+        return self._views(self.queries, tensors)
 
     def of_keys(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """The keys' part of tensors [1, heads, T, …]."""
-        return tuple(x[:, :, self.keys[0] : self.keys[1]] for x in tensors)
+        """The keys' part of tensors [1, heads, T, …]: [spans, heads, keys, …]."""
+        return self._views(self.keys, tensors)
+
+    def _views(self, place: tuple[int, int], tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        views = (x[:, :, place[0] : place[1]] for x in tensors)
+        if self.num_spans == 1:
+            return tuple(views)
+        return tuple(x[0].unflatten(1, (self.num_spans, -1)).transpose(0, 1) for x in views)
 
     @property
     def num_queries(self) -> int:
-        """That attend."""
-        return self.queries[1] - self.queries[0]
+        """That attend, of each span."""
+        return (self.queries[1] - self.queries[0]) // self.num_spans
 
     @property
     def options(self) -> dict[str, Any]:
@@ -67,6 +78,8 @@ def attend_within(
 ) -> Tensor:
     """Attention of every token to all tokens of its span [start, end); the spans cover all of them in order.
 
+    Neighbours of one length go in one call.
+
     Args:
         query: [1, heads, T, d].
         key: like query.
@@ -77,7 +90,15 @@ def attend_within(
     Returns:
         [1, heads, T, d].
     """
-    return _attend(query, key, value, tuple(Part(span, span) for span in spans), scale)
+    parts = []
+    for length, equal in groupby(spans, key=lambda span: span[1] - span[0]):
+        run = list(equal)
+        most = max(1, RUN_SCORES // (query.shape[1] * length**2))
+        for first in range(0, len(run), most):
+            together = run[first : first + most]
+            place = together[0][0], together[-1][1]
+            parts.append(Part(place, place, len(together)))
+    return _attend(query, key, value, tuple(parts), scale)
 
 
 class NodeAttention:
@@ -111,7 +132,7 @@ class NodeAttention:
             start, end = nodes[0][0], nodes[-1][1]
             places = torch.arange(start, end)
             mask = self._rule.mask(places, places, None, dtype) if len(nodes) > 1 else None
-            own.append(Part((start, end), (start, end), mask, causal=mask is None))
+            own.append(Part((start, end), (start, end), mask=mask, causal=mask is None))
             before += [Part((end, until), (s, e)) for s, e, until in nodes if until > end]
         return own + before
 

@@ -23,11 +23,12 @@ from vlrl.model.kernels.nodes import attend_within
 from vlrl.model.kernels.trial import HeadShape, failure_of
 from vlrl.model.parts import VISION_PARTS, part_of
 
-SpanKind = Literal["each", "one_by_one", "by_length", "varlen"]
-"""How a tower attends: by transformers' call for each span, ours, one for each length, or one for all."""
+SpanKind = Literal["each", "by_run", "by_length", "varlen"]
+"""How a tower attends: by transformers' call for each span, one for each run of spans of one length, one for
+each length, or one for all."""
 ATTENTION = "attention of the vision tower"
 WANTED = "one call a layer"
-ON_CPU = "a call for each window"
+ON_CPU = "a call for each run of windows of one length"
 ON_CPU_COST = "its small products are prepared one by one on some processors, twice the time of a window"
 LOW_PRECISION = (torch.bfloat16, torch.float16)
 """What flash kernels compute in."""
@@ -75,36 +76,34 @@ def varlen(query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: i
     return output
 
 
-def one_by_one(
-    query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: int, scale: float
-) -> Tensor:
-    """A call of torch's flash attention for CPUs for each span; see `by_length` for what it is given."""
+def by_run(query: Tensor, key: Tensor, value: Tensor, starts: Tensor, longest: int, scale: float) -> Tensor:
+    """Torch's flash attention for CPUs, called for each run; see `by_length` for what it is given."""
     q, k, v = (x.transpose(0, 1)[None] for x in (query, key, value))
     return attend_within(q, k, v, list(pairwise(starts.tolist())), scale)[0].transpose(0, 1)
 
 
-TRIED: Mapping[SpanKind, str] = {"varlen": "varlen_attn", "one_by_one": "torch's flash attention"}
+TRIED: Mapping[SpanKind, str] = {"varlen": "varlen_attn", "by_run": "torch's flash attention"}
 """Names of kernels that are tried on a device before they are used."""
 KERNELS: Mapping[SpanKind, Callable[..., Tensor]] = {
     "by_length": by_length,
     "varlen": varlen,
-    "one_by_one": one_by_one,
+    "by_run": by_run,
 }
 
 
 def choose(model: Any, device: torch.device) -> tuple[SpanKind, MachineChoice | None]:
     """How the tower of a model attends, and how that was chosen; None if there is nothing to choose.
 
-    On a CPU a call for each length was not faster than one for each span by more than noise.
+    On a CPU one call for each length, whose spans are copied together, was not faster by more than noise.
     """
     layers = list(_layers(model))
     if not layers or layers[0].config._attn_implementation != "sdpa":
         return "each", None
     heads = HeadShape(layers[0].num_heads, layers[0].num_heads, layers[0].head_dim, model.dtype)
     if device.type != "cuda":
-        if failure := _failure("one_by_one", device, heads):
+        if failure := _failure("by_run", device, heads):
             return "each", MachineChoice(ATTENTION, ON_CPU, "transformers' own", failure, ON_CPU_COST)
-        return "one_by_one", MachineChoice.as_wanted(
+        return "by_run", MachineChoice.as_wanted(
             ATTENTION, ON_CPU, "torch's flash attention, tried against plain attention"
         )
     if failure := _failure("varlen", device, heads):
