@@ -53,7 +53,13 @@ CLASSES: Mapping[str, Mapping[str, Sequence[str]]] = {
         "manager": ["vllm.v1.structured_output.StructuredOutputManager"],
     },
     "weight_receiver.py": {"self.model_runner": RUNNERS},
-    "worker.py": {"self.model_runner": RUNNERS[:2]},
+    "worker.py": {"self.model_runner": RUNNERS[:2], "self.model_runner.device": []},
+    "threads.py": {
+        "model_runner": [RUNNERS[0], RUNNERS[2]],
+        "model_runner.model_config": ["vllm.config.model.ModelConfig"],
+        "model_runner.model_config.hf_text_config": [],
+        "scheduled": ["vllm.v1.core.sched.output.SchedulerOutput"],
+    },
     "patches.py": {
         "engine": ["vllm.v1.engine.llm_engine.LLMEngine"],
         "engine.renderer": ["vllm.renderers.base.BaseRenderer"],
