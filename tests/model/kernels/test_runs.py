@@ -66,11 +66,12 @@ def test_values_and_gradients_are_those_of_each_span(
     monkeypatch.setattr(nodes, "RUN_SCORES", most)
     spans, given = places(LENGTHS), inputs(sum(LENGTHS))
     calls = counted(monkeypatch)
-    found = attend_within(*given, spans, SCALE)
+    q, k, v = given
+    found = attend_within(q, k, v, spans, SCALE)
     assert calls == expected_calls
     starts = torch.tensor([0, *(end for _, end in spans)])
-    tokens = (x[0].transpose(0, 1) for x in given)
-    expected = by_length(*tokens, starts, max(LENGTHS), SCALE).transpose(0, 1)[None]
+    q, k, v = (x[0].transpose(0, 1) for x in given)
+    expected = by_length(q, k, v, starts, max(LENGTHS), SCALE).transpose(0, 1)[None]
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
     grad = torch.randn(found.shape, generator=torch.Generator().manual_seed(1))
     for ours, plain in zip(
@@ -81,5 +82,6 @@ def test_values_and_gradients_are_those_of_each_span(
 
 def test_one_span_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch)
-    attend_within(*inputs(300), [(0, 300)], SCALE)
+    q, k, v = inputs(300)
+    attend_within(q, k, v, [(0, 300)], SCALE)
     assert calls == [(1, 300)]

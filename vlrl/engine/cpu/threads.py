@@ -35,4 +35,5 @@ def layer_operations(config: Any) -> int:
     width = config.hidden_size
     inner = getattr(config, "moe_intermediate_size", None) or config.intermediate_size
     num_experts = getattr(config, "num_experts_per_tok", None) or 1
-    return 2 * (4 * width**2 + 3 * width * inner * num_experts)
+    operations: int = 2 * (4 * width**2 + 3 * width * inner * num_experts)
+    return operations

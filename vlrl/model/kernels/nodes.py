@@ -60,7 +60,7 @@ class Part:
         views = (x[:, :, place[0] : place[1]] for x in tensors)
         if self.num_spans == 1:
             return tuple(views)
-        return tuple(x[0].unflatten(1, (self.num_spans, -1)).transpose(0, 1) for x in views)
+        return tuple(x.view(x.shape[1], self.num_spans, -1, *x.shape[3:]).transpose(0, 1) for x in views)
 
     @property
     def num_queries(self) -> int:
