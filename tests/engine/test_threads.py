@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -32,9 +33,9 @@ def threads() -> Iterator[None]:
 class Runner:
     """Stands in for vLLM's: notes with how many threads each step is computed."""
 
-    def __init__(self, device: str = "cpu") -> None:
+    def __init__(self, device: str = "cpu", text: Any = TEXT) -> None:
         self.device = torch.device(device)
-        self.model_config = SimpleNamespace(hf_text_config=TEXT)
+        self.model_config = SimpleNamespace(hf_text_config=text)
         self.seen: list[int] = []
 
     def execute_model(self, scheduled: Any, intermediate_tensors: None = None) -> str:
@@ -58,6 +59,24 @@ def test_small_steps_have_one_thread_and_all_others_what_there_is() -> None:
     runner.execute_model(step(1, 0), None)
     assert runner.seen == [1, NUM_THREADS, 1, 1, NUM_THREADS]
     assert outputs[1] == f"output of {most}"
+    assert torch.get_num_threads() == NUM_THREADS
+
+
+def test_reading_large_weights_is_work_for_all_threads() -> None:
+    """One request of a model of 1.5 billion parameters."""
+    runner = Runner(text=SimpleNamespace(hidden_size=1536, intermediate_size=8960))
+    share_large_steps(runner)
+    runner.execute_model(step(1))
+    assert runner.seen == [NUM_THREADS]
+
+
+def test_threads_come_back_after_a_step_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = Runner()
+    monkeypatch.setattr(runner, "execute_model", Mock(side_effect=RuntimeError("out of memory")))
+    share_large_steps(runner)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        runner.execute_model(step(1))
+    assert torch.get_num_threads() == NUM_THREADS
 
 
 def test_vllms_refusal_to_change_threads_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,10 +95,11 @@ def test_engines_on_a_cpu_do_so(device: str, seen: list[int]) -> None:
     assert runner.seen == seen
 
 
-def test_only_a_tokens_experts_count() -> None:
+@pytest.mark.parametrize("name", ["num_experts", "num_local_experts", "n_routed_experts"])
+def test_all_experts_count(name: str) -> None:
     dense = layer_operations(TEXT)
     assert dense == OF_TOKEN
-    experts = SimpleNamespace(**vars(TEXT), moe_intermediate_size=50, num_experts_per_tok=4)
+    experts = SimpleNamespace(**vars(TEXT), moe_intermediate_size=50, num_experts_per_tok=1, **{name: 4})
     assert layer_operations(experts) == dense
 
 

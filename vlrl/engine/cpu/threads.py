@@ -13,6 +13,10 @@ import torch
 
 SHARED_FROM = 2e8
 """Operations of one layer in a step from which all threads were measured faster than one."""
+FEWEST_TOKENS = 40
+"""A step takes the time of so many at least, since it reads all weights: large ones are for all threads."""
+NUM_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+"""Names that configs of mixtures have for the number of a layer's experts."""
 
 
 def share_large_steps(model_runner: Any) -> None:
@@ -21,19 +25,27 @@ def share_large_steps(model_runner: Any) -> None:
     execute, num_threads = model_runner.execute_model, torch.get_num_threads()
 
     def execute_model(scheduled: Any, *args: Any, **options: Any) -> Any:
-        operations = of_token * scheduled.total_num_scheduled_tokens
-        is_small = operations < SHARED_FROM and not scheduled.scheduled_encoder_inputs
+        operations = of_token * max(FEWEST_TOKENS, scheduled.total_num_scheduled_tokens)
+        if operations >= SHARED_FROM or scheduled.scheduled_encoder_inputs:
+            return execute(scheduled, *args, **options)
         # vLLM replaces torch.set_num_threads by a warning; this is the function that it was.
-        torch._C.set_num_threads(1 if is_small else num_threads)
-        return execute(scheduled, *args, **options)
+        torch._C.set_num_threads(1)
+        try:
+            return execute(scheduled, *args, **options)
+        finally:
+            torch._C.set_num_threads(num_threads)
 
     model_runner.execute_model = execute_model
 
 
 def layer_operations(config: Any) -> int:
-    """Operations of a layer's products for one token, about, from the config of a language model."""
+    """Operations of a layer's products for one token, about, from the config of a language model.
+
+    All experts of a mixture count: a step reads most of them, however few each token has.
+    """
     width = config.hidden_size
     inner = getattr(config, "moe_intermediate_size", None) or config.intermediate_size
-    num_experts = getattr(config, "num_experts_per_tok", None) or 1
+    counts = (getattr(config, name, None) for name in NUM_EXPERTS)
+    num_experts = next((count for count in counts if count), 1)
     operations: int = 2 * (4 * width**2 + 3 * width * inner * num_experts)
     return operations
